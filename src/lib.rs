@@ -68,8 +68,8 @@ pub use monolith_service as service;
 pub mod contract {
     pub use monolith_core::contract::{
         CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, DelegationGrant,
-        ExecutionContract, FactoryError, RefusedName, RulePlace, ServerCapability, ServerKind,
-        SpecErrors, TargetCapability, ToolCapability,
+        ExecutionContract, FactoryError, RulePlace, ServerCapability, ServerKind, SpecErrors,
+        TargetCapability, ToolCapability,
     };
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Drive {
     drafts: Vec<EntryDraft>,
     entries: Vec<SealedEntry>,
     pub(super) flight: Flight,
+    /// Milliseconds in which no process drove the run.
+    idle_ms: u64,
     pub(super) now_ms: u64,
     probe_held: bool,
     /// True if another protocol carries the messages than the case was written for.
@@ -80,6 +82,7 @@ impl Drive {
             drafts: Vec::new(),
             entries: Vec::new(),
             flight: Flight::default(),
+            idle_ms: 0,
             now_ms: 0,
             probe_held: case.probe.held,
             recast: case.casting.is_some(),
@@ -112,6 +115,13 @@ impl Drive {
             view: OnceCell::new(),
             waits: self.waits,
         })
+    }
+
+    /// The wall-clock time after that long without a process.
+    pub(super) fn unix_ms_after(&mut self, elapsed_ms: u64) -> u64 {
+        self.idle_ms = self.idle_ms.saturating_add(elapsed_ms);
+        let begun = self.started.started_unix_ms.saturating_add(self.now_ms);
+        begun.saturating_add(self.idle_ms)
     }
 
     pub(super) fn contract(&self) -> &Arc<ExecutionContract> {

@@ -11,6 +11,7 @@ const REVEALING: &[(Guard, &str)] = &[
     (Guard::Interrupted, "abort/in_flight"),
     (Guard::TotalTimeout, "timeout/one_past_the_limit"),
     (Guard::StepTimeout, "core/step_timeout"),
+    (Guard::WaitFits, "rate_limit/wait_past_the_deadline"),
     (Guard::TokensExceeded, "budget/cache_reads_count"),
     (Guard::CostExceeded, "budget/cost_exceeded"),
     (Guard::CallLimit, "budget/max_calls"),

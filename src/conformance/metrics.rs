@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use monolith_core::kernel::{AgentOutcome, OutcomeCode};
+use monolith_core::kernel::AgentOutcome;
 
 /// The metrics of 002 Phase 1 over the runs of one report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -11,7 +11,7 @@ pub struct Metrics {
     pub runs: u64,
     /// Runs under `required`.
     pub required_runs: u64,
-    /// Of those, how many a model ended without a call: FAILED_PROTOCOL_NO_TOOLS.
+    /// Of those, how many ended FAILED_PROTOCOL_NO_TOOLS although no call was executed.
     pub required_without_call: u64,
     /// Of those, how many ended in success without an executed call. Anything but 0 is a bug.
     pub required_completed_without_tools: u64,
@@ -25,7 +25,7 @@ pub struct Metrics {
     pub duration_ms: Spread,
     /// Runs that ended in FAILED_BUDGET_EXHAUSTED.
     pub budget_exits: u64,
-    /// Of those, how many for `max_turns_exhausted`.
+    /// Runs that used up their turns, whether the closing turn answered or not.
     pub max_turns_exits: u64,
 }
 
@@ -42,10 +42,11 @@ pub struct Spread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunFacts {
     pub(super) class: Option<AgentOutcome>,
-    pub(super) code: Option<OutcomeCode>,
     pub(super) elapsed_ms: u64,
     pub(super) executed: u64,
     pub(super) inferences: u64,
+    /// True if it used all of its turns.
+    pub(super) out_of_turns: bool,
     pub(super) rejected: u64,
     pub(super) required: bool,
     pub(super) responses: u64,
@@ -67,14 +68,13 @@ impl Tally {
         let no_tools = run.class == Some(AgentOutcome::FailedProtocolNoTools);
         metrics.runs += 1;
         metrics.required_runs += u64::from(run.required);
-        metrics.required_without_call += u64::from(run.required && no_tools);
+        metrics.required_without_call += u64::from(run.required && no_tools && run.executed == 0);
         metrics.required_completed_without_tools +=
             u64::from(run.required && success && run.executed == 0);
         metrics.responses += run.responses;
         metrics.parse_failures += run.rejected;
         metrics.budget_exits += u64::from(exhausted);
-        metrics.max_turns_exits +=
-            u64::from(exhausted && run.code == Some(OutcomeCode::MaxTurnsExhausted));
+        metrics.max_turns_exits += u64::from(run.out_of_turns);
         self.inferences.push(run.inferences);
         self.durations_ms.push(run.elapsed_ms);
     }
@@ -128,10 +128,10 @@ mod tests {
     fn a_run_counts_where_it_belongs() {
         let run = RunFacts {
             class: Some(AgentOutcome::FailedProtocolNoTools),
-            code: Some(OutcomeCode::NoCallResponse),
             elapsed_ms: 10,
             executed: 0,
             inferences: 2,
+            out_of_turns: false,
             rejected: 1,
             required: true,
             responses: 2,
@@ -140,16 +140,25 @@ mod tests {
         tally.add(run);
         tally.add(RunFacts {
             class: Some(AgentOutcome::FailedBudgetExhausted),
-            code: Some(OutcomeCode::MaxTurnsExhausted),
+            out_of_turns: true,
             required: false,
             ..run
         });
+        // A call was executed, and did not succeed.
+        tally.add(RunFacts { executed: 1, ..run });
+        // The closing turn answered.
+        tally.add(RunFacts {
+            class: Some(AgentOutcome::CompletedWithTools),
+            executed: 1,
+            out_of_turns: true,
+            ..run
+        });
         let metrics = tally.metrics();
-        assert_eq!((metrics.runs, metrics.required_runs), (2, 1));
+        assert_eq!((metrics.runs, metrics.required_runs), (4, 3));
         assert_eq!(metrics.required_without_call, 1);
         assert_eq!(metrics.required_completed_without_tools, 0);
-        assert_eq!((metrics.responses, metrics.parse_failures), (4, 2));
-        assert_eq!((metrics.budget_exits, metrics.max_turns_exits), (1, 1));
+        assert_eq!((metrics.responses, metrics.parse_failures), (8, 4));
+        assert_eq!((metrics.budget_exits, metrics.max_turns_exits), (1, 2));
         assert_eq!(metrics.inferences.mean_milli, 2000);
     }
 }

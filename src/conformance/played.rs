@@ -83,10 +83,10 @@ impl Played {
         let rejected = verdicts().filter(|status| *status == AdapterStatus::Rejected);
         RunFacts {
             class: outcome.map(|outcome| outcome.class),
-            code: outcome.map(|outcome| outcome.code),
             elapsed_ms: view.at_ms(),
             executed: counters.executed,
             inferences: counters.inferences,
+            out_of_turns: counters.turns >= self.contract.max_turns,
             rejected: count(rejected.count()),
             required: self.contract.tool_policy == ToolPolicy::Required,
             responses: count(verdicts().count()),

@@ -203,6 +203,8 @@ pub(super) struct UsageText {
 pub(super) struct ResumedText {
     /// True if the contract's hash came out different.
     pub(super) contract_changed: bool,
+    /// Milliseconds in which no process drove the run.
+    pub(super) elapsed_ms: u64,
     /// Tools whose pins no longer hold.
     pub(super) tools_changed: Vec<String>,
 }
@@ -376,16 +378,19 @@ impl Drive {
                 bring_up: Vec::new(),
                 confinement: Vec::new(),
                 contract_hash: Digest::of(b"another contract"),
+                elapsed_ms: resumed.elapsed_ms,
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
             }))?;
         } else {
+            let unix_ms = self.unix_ms_after(resumed.elapsed_ms);
             self.hand_in(Input::Resumed {
                 addresses: Vec::new(),
                 bring_up: Vec::new(),
                 confinement: Vec::new(),
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
+                unix_ms,
             })?;
         }
         if self.flight.awaiting.is_none() && self.state() == State::Execute {

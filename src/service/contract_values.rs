@@ -1,8 +1,8 @@
 //! The contract file values that a fault or a check is about, and the changes of values that a run keeps. Reads no file.
 
 use monolith_core::contract::{
-    ExecutionContract, FactoryError, TermFault, Validators, context_feasible, profile_faults,
-    structure_faults, tool_faults_with,
+    ExecutionContract, TermFault, Validators, context_feasible, profile_faults, structure_faults,
+    tool_faults_with,
 };
 use monolith_core::kernel::CheckName;
 use monolith_host::driver::DriverError;
@@ -46,9 +46,6 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::OtherScript { provider, .. }
         | DriverError::ChangedScript { provider, .. } => Some(format!("providers.{provider}.file")),
         DriverError::Backend { provider, .. } => Some(format!("providers.{provider}")),
-        DriverError::Contract(FactoryError::AgentNameRefused(refused)) => {
-            Some(format!("agents.{}", refused.index))
-        }
         DriverError::OtherContract {
             file: None,
             pointer,

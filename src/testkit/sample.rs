@@ -349,6 +349,7 @@ pub(super) fn verdict(message: AgentMessage) -> ProtocolAdapterResult {
         repair: None,
         status: AdapterStatus::Native,
         stop: StopReason::End,
+        stop_word: None,
         served_by: None,
         tag_warnings: Vec::new(),
         usage: None,

@@ -43,6 +43,46 @@ fn billed(path: &Path) -> BTreeMap<String, Vec<Value>> {
     runs
 }
 
+/// Whatever an attempt failed of, its entry has failed: a message that was cut or filtered is not an answer, and the file says what the
+/// result says.
+#[test]
+fn a_fallback_has_a_failed_entry_for_the_first_target() {
+    let cut = |finish: &str| says("The first of").replace("\"stop\"", &format!("\"{finish}\""));
+    let fault = r#"{"status": 500, "response": {"error": {"message": "down"}}}"#.to_owned();
+    for (n, (first, error)) in [
+        (cut("length"), "cut at the output limit"),
+        (cut("content_filter"), "refused: content_filter"),
+        (says(""), "empty"),
+        (fault, "model: down"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let fixture = Fixture::new();
+        fixture.write("a.jsonl", &format!("{first}\n"));
+        fixture.write("b.jsonl", &format!("{}\n", says("Whole.")));
+        fixture.write(
+            "c.yaml",
+            "task: go\ntool_policy: forbidden\n\
+             targets: [{provider: a, model: m, context_window: 9000}, {provider: b, model: m, context_window: 9000}]\n\
+             providers: {a: {type: scripted, file: a.jsonl}, b: {type: scripted, file: b.jsonl}}\n",
+        );
+        let run = format!("r{n}");
+        let left = fixture.run(&["run", "c.yaml", "--json", "--run-id", &run]);
+        let result = left.document();
+        assert_eq!(left.code, 0, "{}", left.printed());
+        let entries = result["accounting"].as_array().unwrap().iter();
+        let said = entries.map(|line| (&line["provider"], &line["status"], &line["error"]));
+        let said: Vec<_> = said.collect();
+        let (a, b) = (json!("a"), json!("b"));
+        let [failed, ok] = ["failed", "ok"].map(|status| json!(status));
+        let expect = [(&a, &failed, &json!(error)), (&b, &ok, &Value::Null)];
+        assert_eq!(said, expect);
+        let kept = billed(&fixture.path("home/accounting.jsonl"));
+        assert_eq!(json!(kept[&run]), result["accounting"]);
+    }
+}
+
 const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, output: 10}}}}\n";
 
 /// 001/1.running.1

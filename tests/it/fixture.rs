@@ -18,14 +18,20 @@ use tempfile::TempDir;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Variables of the tests' environment that would change what a command does.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 13] = [
     "ANTHROPIC_API_KEY",
     "GEMINI_API_KEY",
     "HF_ENDPOINT",
     "HF_TOKEN",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
     "MONOLITH_HUB",
+    "NO_PROXY",
     "OPENAI_API_KEY",
     "OPENROUTER_API_KEY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
 ];
 
 /// Returns the bound of the form that runs: `MONOLITH_DEEP=1` selects the deep one (docs/design/gate.md).

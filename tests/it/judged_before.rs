@@ -278,9 +278,9 @@ fn the_address_of_a_description_is_masked_in_errors_and_in_the_transcript() {
     }
 }
 
-/// 001 §6: one tool whose schema cannot be used keeps an agent from running, and the words are named that go without it.
+/// 18 §3: one tool whose schema cannot be used is left out, and everything that shows the run says so in one line.
 #[test]
-fn a_tool_whose_schema_cannot_be_used_names_the_way_without_it() {
+fn a_tool_whose_schema_cannot_be_used_is_left_out_and_named() {
     if Command::new("python3").arg("--version").output().is_err() {
         println!("skipped 1 case: python3 is not here");
         return;
@@ -304,16 +304,17 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
 "#,
     );
-    let way = "`\"toolsDenied\": [\"t1\"]` of mcpServers.s in .ai-agent.json, `tools_denied: [\"t1\"]` of tools.mcp.s in a contract file";
-    for command in [
-        &["run", "a.ai", "x", "--dry-run"][..],
-        &["run", "a.ai", "x"],
-    ] {
-        let left = fixture.ends(command, 3);
-        assert!(left.printed().contains(way), "{}", left.printed());
+    let expect = "tool \"t1\" left out: its input schema at \"/properties/p/pattern\": its pattern cannot be matched";
+    for command in [&["run", "a.ai", "x", "--dry-run"][..], &RUN, &["show", "r"]] {
+        let left = fixture.ends(command, 0);
+        let said = left.printed();
+        assert_eq!(said.matches(expect).count(), 1, "{command:?}: {said}");
     }
-    let mut layer: Value = serde_json::from_str(&fixture.read(".ai-agent.json")).unwrap();
-    layer["mcpServers"]["s"]["toolsDenied"] = json!(["t1"]);
-    fixture.layer(&layer.to_string());
-    fixture.ok(&["run", "a.ai", "x", "--dry-run"]);
+    let (_, result) = fixture.json(&["run", "a.ai", "x"]);
+    assert_eq!(result["left_out"][0]["server"], "s", "{result}");
+    let detail = result["left_out"][0]["detail"].as_str();
+    assert!(
+        detail.is_some_and(|detail| detail.contains(expect)),
+        "{result}"
+    );
 }

@@ -143,6 +143,8 @@ mod pieces;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+mod proxies;
+#[cfg(test)]
 #[cfg(unix)]
 mod questions;
 #[cfg(test)]
@@ -193,6 +195,8 @@ mod session_contract;
 mod show;
 #[cfg(test)]
 mod statements;
+#[cfg(test)]
+mod strict;
 #[cfg(test)]
 mod suspend;
 #[cfg(test)]

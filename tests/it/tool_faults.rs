@@ -240,7 +240,7 @@ fn s2_hidden_characters_in_definitions_are_named_by_place_and_never_printed() {
             format!("warning: the description of odd__hello holds {says}U+200B, U+2066, U+E0053, U+E0054, in \"Says hello.\\u{{200b}}\\u{{e0053}}"),
             format!("\"/properties/path/description\" of odd__hello holds {says}U+202E, in \"A path.\\u{{202e}}evil\"\n"),
             format!("\"/properties/k\\u{{ad}}\" of odd__hello holds {says}U+00AD, in \"k\\u{{ad}}\"\n"),
-            "note: odd: tool \"he\\u{200b}llo\" left out: its exposed name is not 1 to 64 characters of A-Z a-z 0-9 _ -; it holds U+200B\n"
+            "note: odd: tool \"he\\u{200b}llo\" left out: its exposed name: it is not 1 to 256 bytes of visible characters without `*`, which rules read as a pattern; it holds U+200B\n"
                 .to_owned(),
         ] {
             assert!(left.err.contains(&expect), "{command:?}: {expect}: {}", left.err);
@@ -288,6 +288,36 @@ fn s3_a_tool_that_would_take_the_name_of_another_servers_is_refused_before_the_r
     let denied = meeting.replacen("health_probe", "tools_denied: [B__C], health_probe", 1);
     fixture.script(&denied, &[&says("Done.")]);
     fixture.ok(&["run", "c.yaml"]);
+}
+
+/// 17 §6: the contract and the transcript keep the name, the model is told and calls the wire name.
+#[test]
+fn a_tool_whose_name_no_provider_takes_is_called_by_its_wire_name() {
+    if !python() {
+        return;
+    }
+    let fixture = Fixture::new();
+    let named = tools(&[("odd", &["named:calendar.list", "named:files/read"])]);
+    let named = format!("allowed_tools: [odd__calendar.list, odd__files/read]\n{named}");
+    let (list, read) = (
+        calls("odd__calendar_list", "{}"),
+        calls("odd__files/read", "{}"),
+    );
+    let unknown = calls("odd__calendar_lost", "{}");
+    fixture.script(&named, &[&list, &read, &unknown, &says("Done.")]);
+    let (texts, result) = fixture.called_and_left();
+    let unknown = "(tool failed: TOOL_NOT_FOUND: odd__calendar_lost (nearest: odd__calendar_list, odd__files_read))";
+    assert_eq!(texts, ["calendar.list", "files/read", unknown]);
+    let calls = result["accounting"].as_array().unwrap().iter();
+    let calls: Vec<&Value> = calls
+        .filter(|line| line["type"] == "tool")
+        .map(|line| &line["command"])
+        .collect();
+    assert_eq!(
+        calls.first().copied(),
+        Some(&json!("odd__calendar.list")),
+        "{result}"
+    );
 }
 
 #[test]

@@ -99,10 +99,10 @@ impl Gathered {
         let outcome = finished.run.outcome();
         self.tally.add(RunFacts {
             class: outcome.map(|outcome| outcome.class),
-            code: outcome.map(|outcome| outcome.code),
             elapsed_ms: watcher.elapsed_ms,
             executed: counters.executed,
             inferences: counters.inferences,
+            out_of_turns: counters.turns >= finished.run.contract().max_turns,
             rejected: watcher.rejected,
             required,
             responses: watcher.responses,

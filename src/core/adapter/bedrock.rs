@@ -2,7 +2,7 @@
 //!
 //! A body, or binary frames (`vnd.amazon.eventstream`) as they are or in base64, as recordings keep them. Dialect rules:
 //! - Calls, and cuts at the end of the output, are validated as in the Anthropic protocol.
-//! - A stream is whole with its `messageStop`; a damaged frame is `BODY_SHAPE`, a cut one `STREAM_INCOMPLETE`.
+//! - A stream is whole with its `messageStop`; a damaged frame and a cut one are a provider's fault.
 //! - `guardrail_intervened` and `content_filtered` are messages that were stopped for their content;
 //!   `malformed_tool_use` and `malformed_model_output` are `CALL_MALFORMED`.
 //! - An exception in the stream is a provider's fault.
@@ -20,7 +20,7 @@ use crate::adapter::fold;
 use crate::adapter::fold::{Failure, Folded, Form, Framing, Progress, document, part};
 use crate::adapter::json::{Raw, elements, given, object, string, whole, wire};
 use crate::contract::wire_version;
-use crate::message::{FailureCode, StopReason};
+use crate::message::FailureCode;
 
 /// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::BEDROCK;
@@ -44,6 +44,7 @@ impl Default for Fold {
 
 impl fold::Fold for Fold {
     const FRAMING: Framing = Framing::Frames;
+    const STOP: &'static str = "/stopReason";
 
     fn progress(&mut self) -> &mut Progress {
         &mut self.0.progress
@@ -56,7 +57,7 @@ impl fold::Fold for Fold {
 
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
         let body: WireDocument<'_> = document(text)?;
-        self.0.stopped(body.stop_reason);
+        self.0.progress.stopped(string(body.stop_reason));
         self.meter(body.usage);
         let Some(output) = body.output else {
             if body.message.is_some() {
@@ -87,38 +88,22 @@ impl fold::Fold for Fold {
                 }
             }
             "contentBlockStop" => self.0.blocks.stop(index),
-            "messageStop" => self.0.stopped(event.stop_reason),
+            "messageStop" => self.0.progress.stopped(string(event.stop_reason)),
             "metadata" => self.meter(event.usage),
             _ => {}
         }
         Ok(())
     }
 
-    fn stop(&self) -> StopReason {
-        match self.0.stop_reason.as_deref() {
-            Some("end_turn" | "tool_use" | "stop_sequence") => StopReason::End,
-            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
-            Some("guardrail_intervened" | "content_filtered") => StopReason::ContentFilter,
-            _ => StopReason::Unknown,
-        }
-    }
-
-    fn finish(mut self, form: Form, model: &str) -> Folded {
+    fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.0.progress.decided() {
             return decided;
         }
         let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
-        if form == Form::Piece && self.0.stop_reason.is_none() {
-            return fail(FailureCode::StreamIncomplete, "/stopReason");
-        }
         if !self.0.saw_message {
             return fail(FailureCode::BodyShape, "/output/message");
         }
-        if let Some("malformed_tool_use" | "malformed_model_output") = self.0.stop_reason.as_deref()
-        {
-            return fail(FailureCode::CallMalformed, "/stopReason");
-        }
-        let cut = self.stop() == StopReason::Length;
+        let cut = self.0.progress.rules.is_cut;
         let origin = ResponseOrigin {
             requested: model,
             answered: None,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::GatheredCall;
 use super::draft::{Draft, MAX_PARTS, too_many_parts};
 use super::fold::{Failure, Progress, part};
-use super::json::{Raw, count, elements, object, string};
+use super::json::{Count, Raw, elements, object};
 use crate::message::{FailureCode, Usage, exact_sum};
 
 /// The common state of Anthropic and Bedrock for an arriving message.
@@ -16,7 +16,6 @@ pub(super) struct BlockMessage {
     pub blocks: Blocks,
     pub progress: Progress,
     pub saw_message: bool,
-    pub stop_reason: Option<String>,
     usage: UsageReport,
 }
 
@@ -27,7 +26,6 @@ impl BlockMessage {
             blocks: Blocks::at(pointer),
             progress: Progress::default(),
             saw_message: false,
-            stop_reason: None,
             usage: UsageReport::default(),
         }
     }
@@ -53,13 +51,6 @@ impl BlockMessage {
             self.blocks.stop(index);
         }
         Ok(())
-    }
-
-    /// Takes the reason why the model stopped, if there is one; the last one counts.
-    pub(super) fn stopped(&mut self, reason: Raw<'_>) {
-        if let Some(reason) = string(reason).filter(|reason| !reason.is_empty()) {
-            self.stop_reason = Some(reason);
-        }
     }
 
     /// Takes a report of usage. Numbers of a stream grow; the last of each counts.
@@ -285,41 +276,52 @@ fn json(value: &impl Serialize) -> String {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UsageReport {
     /// Prompt tokens that no other number holds.
-    pub beside: Option<u64>,
-    pub cache_read: Option<u64>,
+    pub beside: Count,
+    pub cache_read: Count,
     /// Prompt tokens that were written into the cache, where they are no part of `input`.
-    pub cache_write: Option<u64>,
-    pub input: Option<u64>,
+    pub cache_write: Count,
+    pub input: Count,
     /// True if `input` includes the tokens read from the cache.
     pub input_holds_cache: bool,
-    pub output: Option<u64>,
+    pub output: Count,
     /// Reasoning, where it is no part of `output`.
-    pub reasoning: Option<u64>,
+    pub reasoning: Count,
 }
 
 impl UsageReport {
     /// Keeps a number where the field holds one.
-    pub(super) fn note(slot: &mut Option<u64>, raw: Raw<'_>) {
-        if let Some(number) = count(raw) {
-            *slot = Some(number);
+    pub(super) fn note(slot: &mut Count, raw: Raw<'_>) {
+        match Count::of(raw) {
+            Count::Missing => {}
+            count => *slot = count,
         }
     }
 
-    /// The report, or none if it holds no token at all. A cache read beyond the prompt is no part of the prompt.
+    /// The report, or none if it holds no token at all, or a number below zero. A cache read beyond the prompt is no part of the prompt.
     pub(super) fn usage(&self) -> Option<Usage> {
-        let cache_read = self.cache_read.unwrap_or(0);
-        let prompt = self.input.unwrap_or(0);
+        let counts = [
+            self.beside,
+            self.cache_read,
+            self.cache_write,
+            self.input,
+            self.output,
+            self.reasoning,
+        ];
+        if counts.contains(&Count::Negative) {
+            return None;
+        }
+        let [beside, cache_read, cache_write, prompt, output, reasoning] =
+            counts.map(|count| count.number().unwrap_or(0));
         let without = prompt.checked_sub(cache_read);
         let input = without.filter(|_| self.input_holds_cache).unwrap_or(prompt);
-        let cache_write = self.cache_write.unwrap_or(0);
         let usage = Usage {
             cache_read,
             cache_write,
             cost_fault: false,
             cost_micro_usd: None,
             estimated: false,
-            input: exact_sum(exact_sum(input, cache_write), self.beside.unwrap_or(0)),
-            output: exact_sum(self.output.unwrap_or(0), self.reasoning.unwrap_or(0)),
+            input: exact_sum(exact_sum(input, cache_write), beside),
+            output: exact_sum(output, reasoning),
         };
         (usage.total() > 0).then_some(usage)
     }

@@ -17,7 +17,7 @@ pub(super) const CALL_DROPPED: &str = "call_dropped";
 /// A call as its pieces gave it, before it is validated.
 #[derive(Debug, Default)]
 pub(super) struct GatheredCall {
-    /// The text of the arguments; where a protocol has a rule for a call without arguments, that rule has been applied.
+    /// The text of the arguments; blank where the provider gave none.
     pub arguments: String,
     /// A rule of the protocol that the call broke, and the field below the call where it did.
     pub flaw: Option<(FailureCode, &'static str)>,
@@ -55,7 +55,7 @@ enum Text {
 
 /// Validates the calls of a message, the same for every protocol: no id occurs twice, every call has a name, and its
 /// arguments are the text of exactly one JSON object, after a repair where `rules` allow one, though never of the call at which
-/// the output was cut. A call without id gets one.
+/// the output was cut. A call without id gets one. A call without arguments has none if the output ended normally.
 ///
 /// Where `rules` let it, a call without such arguments is kept as one that is answered and never run, as long as another call
 /// of the message is whole.
@@ -152,6 +152,9 @@ fn text_of(
         None | Some((FailureCode::ArgsNotObject, _)) if call.name.is_empty() => {
             return Err(fail(FailureCode::CallNameMissing, fields.name));
         }
+        None if rules.has_ended && call.arguments.trim().is_empty() => {
+            return Ok(Text::Read(ObjectText::empty()));
+        }
         Some(flaw) => flaw,
         None => match ObjectText::parse(call.arguments.as_str()) {
             Ok(arguments) => return Ok(Text::Read(arguments)),
@@ -208,18 +211,6 @@ fn note(record: &mut Option<Repair>, pointer: &str, texts: (&str, &str), steps: 
     record.repaired.push_str(texts.1);
     let steps = steps.iter().map(|step| format!("{pointer}: {step}"));
     record.steps.extend(steps);
-}
-
-/// Two records as one, the lines of the first before those of the second.
-pub(super) fn joined(first: Option<Repair>, second: Option<Repair>) -> Option<Repair> {
-    let (Some(first), Some(second)) = (&first, &second) else {
-        return first.or(second);
-    };
-    Some(Repair {
-        original: format!("{}\n{}", first.original, second.original),
-        repaired: format!("{}\n{}", first.repaired, second.repaired),
-        steps: [first.steps.as_slice(), second.steps.as_slice()].concat(),
-    })
 }
 
 /// `call_<n>`, n the call's place in the message from 1, or the next number that no call of the message has.

@@ -23,8 +23,8 @@ pub enum Decoded {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseMeta {
-    /// Header names and values; names are compared without regard to case. Only `retry-after` and
-    /// `retry-after-ms` are read.
+    /// Header names and values; names are compared without regard to case. Only `retry-after`,
+    /// `retry-after-ms` and `location` are read.
     pub headers: Vec<(String, String)>,
     /// When the head arrived, in milliseconds since 1970-01-01 UTC: what a Retry-After date is relative to.
     pub received_unix_ms: u64,

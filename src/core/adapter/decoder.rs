@@ -2,11 +2,15 @@
 
 use super::documents::{Documents, LinesBody};
 use super::error_report::ErrorReport;
-use super::fold::{BOM, Failure, Fold, Folded, Form, Framing, Rules, is_document, is_lines};
+use super::fold::{
+    BOM, Failure, Fold, Folded, Form, Framing, Rules, is_document, is_lines, take_piece,
+};
 use super::frames::{Frame, Frames};
 use super::parameter_types::ParameterTypes;
 use super::retry_after::retry_after_ms;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
+use super::surrogates::join_halves;
+use super::thinking::{after_reasoning, without_reasoning};
 use super::{Decoded, ResponseMeta};
 use crate::message::{
     AdapterStatus, DigestBuilder, FailureCode, ProtocolAdapterResult, ProviderFault,
@@ -181,10 +185,7 @@ impl<F: Fold + Send> Decoder<F> {
             return Form::Piece;
         };
         for document in Documents::array(text) {
-            let taken = document.and_then(|text| {
-                let taken = self.fold.take(text, Form::Piece);
-                taken.map_err(|failure| failure.in_document(text))
-            });
+            let taken = document.and_then(|text| take_piece(&mut self.fold, text));
             if let Err(failure) = taken {
                 self.fold.progress().fail(failure);
                 break;
@@ -203,7 +204,8 @@ impl<F: Fold + Send> Decoder<F> {
                 Frame::Event { kind, payload } => {
                     let text = std::str::from_utf8(&payload)
                         .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
-                    self.fold.take_named(&kind, text)
+                    let text = join_halves(text, &mut self.fold.progress().halves);
+                    self.fold.take_named(&kind, &text)
                 }
                 Frame::Exception { kind, payload } => {
                     let text = String::from_utf8_lossy(&payload);
@@ -265,15 +267,16 @@ impl<F: Fold + Send> Decoder<F> {
 
     fn data(&mut self, text: &str) -> Result<(), Failure> {
         match text.trim() {
-            "" => Ok(()),
+            // Some servers send fillers as data.
+            "" | "null" => Ok(()),
+            text if text.starts_with(':') => Ok(()),
             "[DONE]" => {
-                self.fold.progress().done = true;
+                let progress = self.fold.progress();
+                progress.done = true;
+                progress.ended |= F::DONE_ENDS;
                 Ok(())
             }
-            text => {
-                let taken = self.fold.take(text, Form::Piece);
-                taken.map_err(|failure| failure.in_document(text))
-            }
+            text => take_piece(&mut self.fold, text),
         }
     }
 
@@ -284,8 +287,11 @@ impl<F: Fold + Send> Decoder<F> {
         let stop = self.fold.stop();
         let is_cut = self.fold.is_cut();
         let progress = self.fold.progress();
-        progress.rules = progress.rules.cut_where(is_cut);
+        progress.judge_end(form, F::STOP);
+        progress.rules = progress.rules.stopped(stop, is_cut);
         let usage = progress.usage;
+        let stop_word = progress.unknown_word(stop);
+        let tolerated = progress.tolerated();
         let (named, fingerprint) = (progress.model.as_deref(), progress.fingerprint.as_deref());
         let served_by = ServedBy::of(&self.model, named, fingerprint);
         let result = |status| ProtocolAdapterResult {
@@ -298,23 +304,28 @@ impl<F: Fold + Send> Decoder<F> {
             repair: None,
             status,
             stop,
+            stop_word: stop_word.clone(),
             served_by: served_by.clone(),
             tag_warnings: Vec::new(),
             usage,
             withheld: None,
         };
-        match self.fold.finish(form, &self.model) {
+        match self.fold.finish(form, &self.model).tolerating(tolerated) {
             Folded::Message(message) => Decoded::Message(Box::new(ProtocolAdapterResult {
-                canonical_message: Some(message),
+                canonical_message: Some(without_reasoning(message, F::THINKS)),
                 ..result(AdapterStatus::Native)
             })),
             Folded::Recovered(message, repair) => {
                 Decoded::Message(Box::new(ProtocolAdapterResult {
-                    canonical_message: Some(message),
+                    canonical_message: Some(without_reasoning(message, F::THINKS)),
                     repair: Some(repair),
                     ..result(AdapterStatus::Recovered)
                 }))
             }
+            Folded::Rejected(failure) if failure.code.is_of_server() => Decoded::Fault {
+                fault: failure.of_server(raw_hash, self.meta.status),
+                usage,
+            },
             Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
                 excerpt: Some(failure.shown(whole, &tail)),
                 failure_code: Some(failure.code),
@@ -334,7 +345,7 @@ impl<F: Fold + Send> Decoder<F> {
     /// The verdict over a response whose status is not 2xx.
     fn error_status(self, body: &[u8]) -> Decoded {
         if self.meta.status < 400 {
-            return self.no_answer("the status is neither success nor error");
+            return self.redirect();
         }
         let text = String::from_utf8_lossy(body.strip_prefix(BOM).unwrap_or(body));
         // Some servers answer a streaming request with the error as an event.
@@ -355,6 +366,28 @@ impl<F: Fold + Send> Decoder<F> {
                 ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
             },
             usage: None,
+        }
+    }
+
+    /// The verdict over a redirect, which is not followed: it would take the key along. The same request is redirected again.
+    fn redirect(self) -> Decoded {
+        let mut headers = self.meta.headers.iter();
+        let location = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));
+        let why = match location {
+            Some((_, to)) => {
+                format!("the server redirects to {to}; set base_url to where its API is")
+            }
+            None => "the status is neither success nor error".to_owned(),
+        };
+        match self.no_answer(&why) {
+            Decoded::Fault { fault, usage } => Decoded::Fault {
+                fault: ProviderFault {
+                    permanent: true,
+                    ..fault
+                },
+                usage,
+            },
+            message @ Decoded::Message(_) => message,
         }
     }
 
@@ -414,7 +447,12 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
     }
 
     fn text(&self) -> Option<&str> {
-        self.fold.text()
+        let text = self.fold.text()?;
+        Some(if F::THINKS {
+            after_reasoning(text)
+        } else {
+            text
+        })
     }
 
     fn finish(mut self: Box<Self>) -> Decoded {

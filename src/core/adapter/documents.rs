@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::fold::{Failure, Fold, Form};
+use super::fold::{Failure, Fold, take_piece};
 use crate::message::FailureCode;
 
 /// The JSON documents of a body that holds several; nothing after the first fault.
@@ -161,8 +161,7 @@ impl LinesBody {
                     fold.progress().fail(failure);
                 }
                 Some(Ok(document)) => {
-                    let taken = fold.take(document, Form::Piece);
-                    if let Err(failure) = taken.map_err(|failure| failure.in_document(document)) {
+                    if let Err(failure) = take_piece(fold, document) {
                         fold.progress().fail(failure);
                     }
                 }

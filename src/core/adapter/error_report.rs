@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 
 use super::json::{Raw, elements, object, string, whole, wire};
 use super::overflow::{is_overflow, is_rate};
-use super::retry_after::millis;
+use super::refused_parameters::refused_parameters;
+use super::retry_after::{millis, retry_after_in};
 use crate::message::{Digest, NamedText, ProviderFault, ProviderFaultClass};
 
 /// The most details of an error that are looked at.
@@ -26,11 +27,13 @@ pub(super) struct ErrorReport {
     retry_after_ms: Option<u64>,
     /// True if it names the moderation rules that the request broke.
     moderated: bool,
+    /// The place in the request that it names.
+    param: Option<String>,
 }
 
 wire! {
     struct WireError {
-        code, detail, details, error, innererror, message, metadata, status, status_code,
+        code, detail, details, error, innererror, message, metadata, param, status, status_code,
         kind = "type",
     }
 
@@ -110,12 +113,9 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
             "account_deactivated",
             "api_key_invalid",
             "authentication_error",
-            "forbidden",
             "invalid_api_key",
             "invalid_authentication",
             "no_api_key",
-            "permission_denied",
-            "permission_error",
             "unauthenticated",
             "unauthorized",
         ],
@@ -157,8 +157,24 @@ const AUTH_WORDS: &[&str] = &[
     "no auth credentials",
 ];
 
+/// The words of a 403 that is about the key. Another 403 is about the model, the region or the content.
+const KEY_WORDS: &[&str] = &[
+    "access token",
+    "api key",
+    "api-key",
+    "apikey",
+    "api_key",
+    "authentication",
+    "credential",
+    "security token",
+    "unauthenticated",
+    "unregistered callers",
+];
+
 /// Statuses of a request that would fail again: refused as it is, or sent where nothing takes it.
-const PERMANENT_STATUSES: [u16; 8] = [400, 404, 405, 410, 415, 422, 451, 501];
+const PERMANENT_STATUSES: [u16; 9] = [400, 403, 404, 405, 410, 415, 422, 451, 501];
+/// Statuses of a request that may hold a parameter which the provider does not take.
+const PARAMETER_STATUSES: [u16; 2] = [400, 422];
 /// Codes of such statuses that are about what the model wrote, which it writes otherwise the next time.
 const OF_A_SAMPLE: &[&str] = &[
     "json_validate_failed",
@@ -265,6 +281,7 @@ impl ErrorReport {
                 .into_iter()
                 .find_map(status),
             moderated: metadata.reasons.is_some(),
+            param: string(error.param),
         }
     }
 
@@ -286,7 +303,8 @@ impl ErrorReport {
         match status {
             402 => ProviderFaultClass::Quota,
             403 if self.moderated => ProviderFaultClass::ContentFilter,
-            401 | 403 => ProviderFaultClass::Auth,
+            401 => ProviderFaultClass::Auth,
+            403 if contains_any(KEY_WORDS) => ProviderFaultClass::Auth,
             408 | 504 | 522 | 524 => ProviderFaultClass::Timeout,
             429 => ProviderFaultClass::RateLimit,
             // Unknown models and overload: their words may speak of anything.
@@ -328,6 +346,16 @@ impl ErrorReport {
         let unknown_model = class == ProviderFaultClass::Model && self.knows_no_such_model(http);
         let permanent =
             class == ProviderFaultClass::Model && !unknown_model && self.is_permanent(http);
+        let status = if http >= 400 { Some(http) } else { self.status };
+        let names_parameter = permanent && status.is_some_and(|s| PARAMETER_STATUSES.contains(&s));
+        let parameters = if names_parameter {
+            refused_parameters(self.param.as_deref(), &self.message)
+        } else {
+            Vec::new()
+        };
+        let retry_after_ms = self
+            .retry_after_ms
+            .or_else(|| retry_after_in(&self.message));
         let mut message = self.message;
         if message.is_empty() {
             message = format!("HTTP {http} without a message");
@@ -336,8 +364,9 @@ impl ErrorReport {
             message = format!("{code}: {message}");
         }
         ProviderFault {
+            parameters,
             permanent,
-            retry_after_ms: self.retry_after_ms,
+            retry_after_ms,
             status: Some(http),
             unknown_model,
             ..ProviderFault::new(class, message)

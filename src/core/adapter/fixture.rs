@@ -149,10 +149,23 @@ pub(super) fn decoded_answer<'a>(
     decoder.finish()
 }
 
+/// One line: the class of a fault, or the code of one that names where the response is no whole message.
+pub(super) fn fault_line(fault: &crate::message::ProviderFault) -> String {
+    let named = fault.message.strip_suffix(')');
+    let named = named.and_then(|text| text.rsplit_once(" ("));
+    match named.filter(|(what, _)| what.starts_with("the response ")) {
+        Some((_, named)) => {
+            let (code, pointer) = named.split_once(" at ").unwrap_or((named, ""));
+            format!("fault {code} {pointer}")
+        }
+        None => format!("fault {}", fault.class.as_str()),
+    }
+}
+
 /// One line: what became of a response.
 pub(super) fn verdict(decoded: &Decoded) -> String {
     match decoded {
-        Decoded::Fault { fault, .. } => format!("fault {}", fault.class.as_str()),
+        Decoded::Fault { fault, .. } => fault_line(fault),
         Decoded::Message(result) => match (&result.canonical_message, result.failure_code) {
             (Some(message), None) => {
                 let mut line = format!("{:?}: {}", result.stop, message.content);

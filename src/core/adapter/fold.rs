@@ -1,11 +1,19 @@
 //! The trait that folds the documents of a response into one message, and what all protocols share of it. Knows no wire format.
 
 use super::error_report::ErrorReport;
-use super::json::{Raw, object, offset_of_pointer};
+use super::json::{Raw, object, offset_of_pointer, string};
 use super::parameter_types::ParameterTypes;
-use super::repair::Repairs;
+use super::repair::{Repairs, joined};
+use super::stop_words::{StopMeaning, meaning};
+use super::surrogates::join_halves;
 use crate::contract::FINAL_REPORT;
-use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage, excerpt};
+use crate::message::{
+    AgentMessage, Digest, FailureCode, ProviderFault, ProviderFaultClass, Repair, StopReason,
+    Usage, char_prefix, excerpt,
+};
+
+/// Maximum bytes of an unknown stop reason in the result.
+const MAX_WORD_BYTES: usize = 64;
 
 /// The first rule that a response broke, and where.
 #[derive(Debug)]
@@ -41,6 +49,24 @@ impl Failure {
         }
         let tail = String::from_utf8_lossy(tail);
         excerpt(&tail, tail.len())
+    }
+
+    /// The failure as a fault, if the server is to blame. Its words hold nothing of the response: it may be withheld.
+    pub(super) fn of_server(&self, raw_hash: Digest, status: u16) -> ProviderFault {
+        let what = match self.code {
+            FailureCode::StreamIncomplete => "the response ended before the answer did",
+            FailureCode::BodyInvalidJson => "the response is not JSON",
+            _ => "the response holds no message of the protocol",
+        };
+        let words = match self.pointer.as_str() {
+            "" => format!("{what} ({})", self.code),
+            pointer => format!("{what} ({} at {pointer})", self.code),
+        };
+        ProviderFault {
+            raw_hash: Some(raw_hash),
+            status: Some(status),
+            ..ProviderFault::new(ProviderFaultClass::InvalidResponse, words)
+        }
     }
 
     /// The failure with an excerpt of the document at its pointer.
@@ -80,23 +106,40 @@ impl Folded {
             None => Self::Message(message),
         }
     }
+
+    /// The same with the deviations that were allowed, if there were any.
+    pub(super) fn tolerating(self, tolerated: Option<Repair>) -> Self {
+        match self {
+            Self::Message(message) => Self::of(message, tolerated),
+            Self::Recovered(message, repair) => Self::of(message, joined(tolerated, Some(repair))),
+            Self::Rejected(_) | Self::Fault(_) => self,
+        }
+    }
 }
 
 /// The state that every protocol keeps of an arriving response, whatever its wire shape.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The protocol marked the end of the message.
+    /// True if nothing that follows belongs to the message.
     pub done: bool,
+    /// True if the protocol marked the end of the message.
+    pub ended: bool,
     /// The first rule that was broken.
     pub failure: Option<Failure>,
     /// The first error that the provider reported.
     pub fault: Option<ErrorReport>,
     /// The `system_fingerprint` of OpenAI's protocol.
     pub fingerprint: Option<String>,
+    /// The high halves of surrogate pairs at which pieces of a stream ended.
+    pub halves: Vec<String>,
     /// The model as the provider names it.
     pub model: Option<String>,
     /// The decoder's rules.
     pub rules: Rules,
+    /// The stop reason in the provider's word.
+    pub stop_word: Option<String>,
+    /// Deviations from the protocol that a contract without strict mode allows, each with its place.
+    pub tolerated: Vec<String>,
     /// The parameter types of the offered tools, if the form of calls depends on them.
     pub types: ParameterTypes,
     /// The last report of usage.
@@ -134,6 +177,94 @@ impl Progress {
         }
     }
 
+    /// Takes a stop reason if there is one; the last one counts. Some servers write null as a word.
+    pub(super) fn stopped(&mut self, word: Option<String>) {
+        if let Some(word) = word.filter(|word| !matches!(word.trim(), "" | "null")) {
+            self.stop_word = Some(word);
+        }
+    }
+
+    /// Returns the stop reason. Without a word only the protocol's mark is an end.
+    pub(super) fn stop(&self) -> StopReason {
+        match self.stop_word.as_deref() {
+            None if self.ended => StopReason::End,
+            None => StopReason::Unknown,
+            Some(word) => match meaning(word) {
+                Some(StopMeaning::Stopped(reason)) => reason,
+                Some(StopMeaning::Fault | StopMeaning::Rejected(_)) | None => StopReason::Unknown,
+            },
+        }
+    }
+
+    /// Judges how the response ended: whether it is whole, and by the words with which the provider itself says that there is no
+    /// answer. `at` is their place.
+    pub(super) fn judge_end(&mut self, form: Form, at: &str) {
+        if !self.halves.is_empty() {
+            self.fail(Failure::new(FailureCode::BodyInvalidJson, ""));
+        }
+        if form == Form::Piece && !self.ended && self.stop_word.is_none() {
+            self.fail(Failure::new(FailureCode::StreamIncomplete, at));
+        }
+        let word = self.stop_word.clone().unwrap_or_default();
+        match meaning(&word) {
+            Some(StopMeaning::Fault) => {
+                let text = format!("the provider broke the answer off: stop reason {word:?}");
+                self.report(ErrorReport::of_text(&text));
+            }
+            Some(StopMeaning::Rejected(code)) => self.fail(Failure::new(code, at)),
+            Some(StopMeaning::Stopped(_)) | None => {}
+        }
+    }
+
+    /// The provider's word for a stop reason that is unknown, as it may be recorded.
+    pub(super) fn unknown_word(&self, stop: StopReason) -> Option<String> {
+        let word = self.stop_word.as_deref()?;
+        (stop == StopReason::Unknown).then(|| excerpt(char_prefix(word, MAX_WORD_BYTES), 0))
+    }
+
+    /// The record of the deviations that were allowed, if there were any.
+    pub(super) fn tolerated(&mut self) -> Option<Repair> {
+        let steps = std::mem::take(&mut self.tolerated);
+        (!steps.is_empty()).then(|| Repair {
+            original: String::new(),
+            repaired: String::new(),
+            steps,
+        })
+    }
+
+    /// Takes a deviation from the protocol that has one meaning.
+    ///
+    /// # Errors
+    /// A failure of that code under strict mode.
+    pub(super) fn tolerate(
+        &mut self,
+        step: &str,
+        code: FailureCode,
+        pointer: &str,
+    ) -> Result<(), Failure> {
+        if self.rules.repairs == Repairs::Never {
+            return Err(Failure::new(code, pointer));
+        }
+        let step = format!("{pointer}: {step}");
+        if !self.tolerated.contains(&step) {
+            self.tolerated.push(step);
+        }
+        Ok(())
+    }
+
+    /// Takes the role of a message.
+    ///
+    /// # Errors
+    /// A failure under strict mode if it is not `expected`.
+    pub(super) fn role(&mut self, raw: Raw<'_>, expected: &str, at: &str) -> Result<(), Failure> {
+        match string(raw) {
+            Some(role) if !role.is_empty() && role != expected => {
+                self.tolerate("role_replaced", FailureCode::MessageShape, at)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes the verdict decided so far: an error outweighs a broken rule, and both outweigh a message.
     pub(super) fn decided(&mut self) -> Option<Folded> {
         let fault = self.fault.take().map(Folded::Fault);
@@ -162,8 +293,14 @@ pub(super) trait Fold: Default + std::fmt::Debug {
 
     /// The pointer of a message's calls. No text profile expects any below it.
     const CALLS: &'static str = "";
+    /// The pointer of a message's stop reason.
+    const STOP: &'static str;
     /// The pointer of a message's text.
     const TEXT: &'static str = "";
+    /// True if the event `[DONE]` marks the end of a message.
+    const DONE_ENDS: bool = false;
+    /// True if `<think>` at the beginning of the text opens reasoning.
+    const THINKS: bool = true;
 
     /// Returns the common state of all protocols.
     fn progress(&mut self) -> &mut Progress;
@@ -190,16 +327,37 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         None
     }
 
-    /// Returns the stop reason.
-    fn stop(&self) -> StopReason;
+    /// True if the model refused in a field of the message, whatever the stop reason says.
+    fn refuses(&self) -> bool {
+        false
+    }
 
-    /// True if the output is known to have been cut before its end.
+    /// Returns the stop reason.
+    fn stop(&mut self) -> StopReason {
+        if self.refuses() {
+            StopReason::Refusal
+        } else {
+            self.progress().stop()
+        }
+    }
+
+    /// True if the output was cut before its end, whatever the stop reason says.
     fn is_cut(&self) -> bool {
-        self.stop() == StopReason::Length
+        false
     }
 
     /// The verdict; `model` is the name that was asked for.
     fn finish(self, form: Form, model: &str) -> Folded;
+}
+
+/// Hands a document of a stream to its fold.
+pub(super) fn take_piece<F: Fold>(fold: &mut F, text: &str) -> Result<(), Failure> {
+    let before = fold.progress().halves.clone();
+    let text = join_halves(text, &mut fold.progress().halves);
+    fold.take(&text, Form::Piece).map_err(|failure| {
+        fold.progress().halves = before;
+        failure.in_document(&text)
+    })
 }
 
 /// Reads `text` as one JSON object of the protocol.
@@ -230,11 +388,13 @@ pub(super) fn part<'a, T: serde::Deserialize<'a>>(
         .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
 }
 
-/// The rules of a decoder: whether the contract lets it repair, whether the output was cut, and when the text of a message may
-/// be an answer.
+/// The rules of a decoder: whether the contract lets it repair, how the output ended, and when the text of a message may be an
+/// answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
     pub beside_calls: BesideCalls,
+    /// True if the output ended normally: then a call without arguments has none.
+    pub has_ended: bool,
     /// True if the output is known to have been cut: then its last call is validated as it came.
     pub is_cut: bool,
     pub repairs: Repairs,
@@ -251,9 +411,11 @@ pub(super) enum BesideCalls {
 }
 
 impl Rules {
-    /// The same for an output that was cut, where it was.
-    pub(super) fn cut_where(self, is_cut: bool) -> Self {
+    /// The same for an output that stopped for this reason; `is_cut` if it was cut all the same.
+    pub(super) fn stopped(self, stop: StopReason, is_cut: bool) -> Self {
+        let is_cut = is_cut || stop == StopReason::Length;
         Self {
+            has_ended: stop == StopReason::End && !is_cut,
             is_cut: self.is_cut || is_cut,
             ..self
         }

@@ -89,12 +89,38 @@ pub(super) fn elements(raw: &RawValue, limit: usize) -> Option<(Vec<&RawValue>, 
     Deserializer::deserialize_seq(&mut deserializer, Bounded(limit)).ok()
 }
 
-/// A token count: a number, cut to what is exact; negative or unreadable counts are none.
-pub(super) fn count(raw: Raw<'_>) -> Option<u64> {
-    let number: f64 = serde_json::from_str(raw?.get()).ok()?;
-    whole(raw)
-        .or_else(|| floored(number))
-        .map(|count| count.min(MAX_EXACT))
+/// A token count of a report of usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Count {
+    /// No number was reported.
+    #[default]
+    Missing,
+    /// A number below zero: nothing is known of the usage.
+    Negative,
+    /// A number, cut to what is exact.
+    Of(u64),
+}
+
+impl Count {
+    /// Reads a field; unreadable counts are missing.
+    pub(super) fn of(raw: Raw<'_>) -> Self {
+        let number = raw.and_then(|raw| serde_json::from_str::<f64>(raw.get()).ok());
+        match number {
+            Some(number) if number < 0.0 => Self::Negative,
+            Some(number) => whole(raw)
+                .or_else(|| floored(number))
+                .map_or(Self::Missing, |count| Self::Of(count.min(MAX_EXACT))),
+            None => Self::Missing,
+        }
+    }
+
+    /// The number, or none.
+    pub(super) const fn number(self) -> Option<u64> {
+        match self {
+            Self::Of(count) => Some(count),
+            Self::Missing | Self::Negative => None,
+        }
+    }
 }
 
 /// The whole part of a number that is finite and not negative.

@@ -43,6 +43,7 @@ mod openai_tools;
 mod overflow;
 mod parameter_types;
 mod protocol;
+mod refused_parameters;
 mod rendered_messages;
 mod repair;
 mod request;
@@ -50,8 +51,11 @@ mod response;
 mod retry_after;
 mod script;
 mod sse;
+mod stop_words;
+mod surrogates;
 mod tail;
 mod text;
+mod thinking;
 mod wire_adapter;
 pub mod xml;
 
@@ -71,11 +75,15 @@ pub use wire_adapter::{Adapter, AdapterError};
 #[cfg(test)]
 mod corpus_tests;
 #[cfg(test)]
+mod facts_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod overflow_tests;
+#[cfg(test)]
+mod reading_tests;
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]

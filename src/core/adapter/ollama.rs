@@ -6,9 +6,8 @@
 //! never sent back.
 //!
 //! **Responses.** Lines of JSON; a body is one line. Dialect rules:
-//! - `arguments` is an object, whose bytes are kept; a text in its place is validated as the text of one. No arguments at all are
-//!   `ARGS_INVALID_JSON`: a call without arguments writes `{}` here.
-//! - A message is whole with `done: true`, else `STREAM_INCOMPLETE`.
+//! - `arguments` is an object, whose bytes are kept; a text in its place is validated as the text of one.
+//! - A message ends with `done: true`, also without `done_reason`; without either the response is a provider's fault.
 //! - A line with `error` is a provider's fault, whatever came before it.
 
 #[cfg(test)]
@@ -32,7 +31,7 @@ use crate::adapter::tail::tail;
 use crate::adapter::{RequestShape, fold};
 use crate::contract::{TargetTerms, Terms, wire_version};
 use crate::kernel::ToolExposure;
-use crate::message::{AgentMessage, FailureCode, Role, StopReason, ToolInvocation};
+use crate::message::{AgentMessage, FailureCode, Role, ToolInvocation};
 
 /// The adapter's name in contracts and results.
 pub(in crate::adapter) const VERSION: &str = wire_version::OLLAMA;
@@ -209,7 +208,6 @@ const FIELDS: CallFields = CallFields {
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     calls: usize,
-    done_reason: Option<String>,
     draft: Draft,
     progress: Progress,
     saw_message: bool,
@@ -219,6 +217,7 @@ pub(in crate::adapter) struct Fold {
 impl fold::Fold for Fold {
     const CALLS: &'static str = CALLS;
     const FRAMING: Framing = Framing::Lines;
+    const STOP: &'static str = "/done_reason";
     const TEXT: &'static str = "/message/content";
 
     fn progress(&mut self) -> &mut Progress {
@@ -240,19 +239,20 @@ impl fold::Fold for Fold {
             return Ok(());
         }
         self.progress.name_model(string(line.model));
-        if let Some(reason) = string(line.done_reason).filter(|reason| !reason.is_empty()) {
-            self.done_reason = Some(reason);
-        }
+        self.progress.stopped(string(line.done_reason));
         UsageReport::note(&mut self.usage.input, line.prompt_eval_count);
         UsageReport::note(&mut self.usage.output, line.eval_count);
         self.progress.usage = self.usage.usage();
         self.progress.done |= line.done.is_some_and(|raw| raw.get() == "true");
+        self.progress.ended = self.progress.done;
         let Some(raw) = line.message else {
             return Ok(());
         };
         let message: WireMessage<'_> =
             object(raw.get()).ok_or_else(|| Failure::new(FailureCode::BodyShape, "/message"))?;
         self.saw_message = true;
+        self.progress
+            .role(message.role, "assistant", "/message/role")?;
         if let Some(raw) = message.content {
             let text = string(Some(raw))
                 .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/message/content"))?;
@@ -268,14 +268,6 @@ impl fold::Fold for Fold {
         calls.into_iter().try_for_each(|call| self.call(call))
     }
 
-    fn stop(&self) -> StopReason {
-        match self.done_reason.as_deref() {
-            Some("stop") => StopReason::End,
-            Some("length") => StopReason::Length,
-            _ => StopReason::Unknown,
-        }
-    }
-
     fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
@@ -283,9 +275,6 @@ impl fold::Fold for Fold {
         let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
         if !self.saw_message {
             return fail(FailureCode::BodyShape, "/message");
-        }
-        if !self.progress.done {
-            return fail(FailureCode::StreamIncomplete, "/done");
         }
         let origin = ResponseOrigin {
             requested: model,
@@ -335,7 +324,7 @@ wire! {
     }
 
     struct WireMessage {
-        content, thinking, tool_calls,
+        content, role, thinking, tool_calls,
     }
 
     struct WireCall {

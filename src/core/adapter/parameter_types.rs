@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::contract::Terms;
+use crate::contract::{Terms, WireNames};
 
 /// Maximum number of references that are followed from one schema to the next.
 const MAX_REFERENCES: usize = 8;
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl ParameterTypes {
-    /// Gathers the types of all tools that a contract offers, including the session's own tools.
+    /// Gathers the types of all tools that a contract offers, including the session's own tools; by wire name.
     pub(super) fn of(terms: &Terms) -> Self {
         let tool = |(name, schema): (&String, &Value)| {
             let properties = schema.get("properties").and_then(Value::as_object);
@@ -39,10 +39,11 @@ impl ParameterTypes {
             });
             (name.clone(), kinds.collect())
         };
+        let names = WireNames::of(terms);
         let offered = terms.offered_tools(false);
         Self(
             offered
-                .map(|offer| tool((&offer.name, &offer.input_schema)))
+                .map(|offer| tool((&names.wire(&offer.name), &offer.input_schema)))
                 .collect(),
         )
     }

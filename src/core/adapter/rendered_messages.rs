@@ -164,15 +164,16 @@ pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &TargetModel) -> Vec<S
     trace.parts.iter().filter_map(part).collect()
 }
 
-/// Tokens for reasoning, within those of the response: as stated, else a share of them by the effort. Fewer than
-/// `least` are none.
-pub(super) fn reasoning_budget(sampling: &crate::contract::Sampling, least: u64) -> Option<u64> {
+/// Tokens for reasoning, within those of the response: as stated, else a share of them by the effort, where the model is asked by tokens.
+/// Fewer than `least` are none.
+pub(super) fn reasoning_budget(target: &TargetTerms, least: u64) -> Option<u64> {
+    let sampling = &target.sampling;
     if sampling.reasoning_off() {
         return None;
     }
     let most = sampling.max_output_tokens;
-    let level = sampling.reasoning.as_deref();
-    let level = level.filter(|_| sampling.reasoning_own_word().is_none());
+    let level = sampling.reasoning_level();
+    let level = level.filter(|_| target.thinking().is_none());
     let wanted = match (sampling.reasoning_count(), level) {
         (Some(tokens), _) => tokens,
         (None, Some("minimal")) => most / 8,

@@ -7,7 +7,7 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-use crate::message::ObjectText;
+use crate::message::{ObjectText, Repair};
 
 /// Maximum nesting of a repaired text; a deeper one is refused anyway.
 const MAX_DEPTH: usize = 64;
@@ -252,6 +252,18 @@ impl JsonWriter {
 fn word_length(text: &str) -> usize {
     text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-')))
         .unwrap_or(text.len())
+}
+
+/// Two records as one, the lines of the first before those of the second.
+pub(super) fn joined(first: Option<Repair>, second: Option<Repair>) -> Option<Repair> {
+    let (Some(first), Some(second)) = (&first, &second) else {
+        return first.or(second);
+    };
+    Some(Repair {
+        original: format!("{}\n{}", first.original, second.original),
+        repaired: format!("{}\n{}", first.repaired, second.repaired),
+        steps: [first.steps.as_slice(), second.steps.as_slice()].concat(),
+    })
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::body::{Encode, RequestBody};
 use super::protocol::Protocol;
+use super::rendered_messages::common;
 use super::wire_adapter::{Adapter, target};
 use super::xml::XmlTransport;
 use super::{
     AdapterError, RequestShape, anthropic, gemini, local_hermes, ollama, openai_chat,
     openai_responses, text,
 };
-use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
+use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport, WireNames};
 use crate::message::AgentMessage;
 
 /// Renders request bodies for one target of one run.
@@ -22,18 +23,56 @@ pub struct RequestEncoder {
     /// For the closing turn, where that offers other tools than none.
     closing: Option<Box<dyn Encode>>,
     normal: Box<dyn Encode>,
+    sent: SentMessages,
     xml: Option<XmlTransport>,
 }
 
+/// A conversation whose calls have wire names. Each message is renamed once.
+#[derive(Debug)]
+struct SentMessages {
+    /// Each message, and the same with wire names.
+    messages: Vec<(Arc<AgentMessage>, Arc<AgentMessage>)>,
+    names: WireNames,
+}
+
+impl SentMessages {
+    fn of(&mut self, conversation: &[Arc<AgentMessage>]) -> Vec<Arc<AgentMessage>> {
+        let common = common(&self.messages, conversation);
+        self.messages.truncate(common);
+        for message in conversation.iter().skip(common) {
+            let sent = self.renamed(message);
+            self.messages.push((Arc::clone(message), sent));
+        }
+        let sent = self.messages.iter();
+        sent.map(|(_, sent)| Arc::clone(sent)).collect()
+    }
+
+    fn renamed(&self, message: &Arc<AgentMessage>) -> Arc<AgentMessage> {
+        let wire = |name: &str| Some(self.names.wire(name)).filter(|wire| wire != name);
+        let mut calls = message.tool_calls.iter();
+        if calls.all(|call| wire(&call.name).is_none()) {
+            return Arc::clone(message);
+        }
+        let mut sent = AgentMessage::clone(message);
+        for call in &mut sent.tool_calls {
+            call.name = self.names.wire(&call.name);
+        }
+        Arc::new(sent)
+    }
+}
+
 impl RequestEncoder {
-    pub(super) fn of(
+    fn of(
+        names: WireNames,
         normal: Box<dyn Encode>,
         closing: Option<Box<dyn Encode>>,
         xml: Option<XmlTransport>,
     ) -> Self {
+        let messages = Vec::new();
         Self {
             closing,
             normal,
+            sent: SentMessages { messages, names },
             xml,
         }
     }
@@ -54,6 +93,7 @@ impl RequestEncoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
+        let conversation = &self.sent.of(conversation);
         let wire = match &mut self.closing {
             Some(closing) if shape.closing => closing,
             Some(_) | None => &mut self.normal,
@@ -78,8 +118,9 @@ impl RequestEncoder {
     /// [`AdapterError`] where there is no such target, or no adapter of its version that writes requests.
     pub fn new(terms: &Terms, index: usize) -> Result<Self, AdapterError> {
         let target = target(terms, index)?;
-        let offered = terms.as_offered_to(index);
-        let terms = offered.as_ref();
+        let names = WireNames::of(terms);
+        let sent = terms.as_sent_to(index);
+        let terms = sent.as_ref();
         let adapter = Adapter::by_version(&target.adapter_version)?;
         let rendering = |terms: &Terms| {
             let wire = wire(adapter.protocol, terms, target)?;
@@ -90,11 +131,12 @@ impl RequestEncoder {
         };
         let is_native = terms.tool_transport == ToolTransport::Native;
         if terms.session_tools.is_empty() && is_native {
-            return Ok(Self::of(rendering(terms)?, None, None));
+            return Ok(Self::of(names, rendering(terms)?, None, None));
         }
         let closing = terms.native_tools(true).next().is_some();
         let closing = closing.then(|| rendering(&terms.offering(true)));
         Ok(Self::of(
+            names,
             rendering(&terms.offering(false))?,
             closing.transpose()?,
             XmlTransport::of(terms),
@@ -132,11 +174,14 @@ fn under(profile: TextProfile, terms: &Terms, wire: Box<dyn Encode>) -> Box<dyn 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use crate::adapter::fixture::{encode, terms, text_message};
+    use crate::adapter::protocol::Protocol;
     use crate::kernel::ToolExposure;
-    use crate::message::Role;
+    use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
 
     /// 001/6.providers.9
     #[test]
@@ -151,5 +196,54 @@ mod tests {
         check(&[], [true, true, true]);
         check(&["Write"], [true, false, true]);
         check(&["*"], [false, false, false]);
+    }
+
+    /// 17 §6: names and schemas that some provider refuses are in no request.
+    #[test]
+    fn a_request_has_the_wire_names_and_the_form_of_schemas_in_every_protocol() {
+        let call = |id: &str, name: &str| ToolInvocation {
+            arguments: ObjectText::parse("{}").unwrap(),
+            id: id.to_owned(),
+            name: name.to_owned(),
+            fault: None,
+            raw_payload: None,
+            source_model: "m".to_owned(),
+        };
+        let conversation = [
+            text_message(Role::User, "hi"),
+            Arc::new(AgentMessage {
+                tool_calls: vec![call("a", "files/read"), call("b", "read<|x|>")],
+                ..AgentMessage::text(Role::Assistant, "", 1)
+            }),
+            Arc::new(AgentMessage::observation("a", "ok", 1)),
+            Arc::new(AgentMessage::observation("b", "no", 1)),
+        ];
+        let object = json!({"type": "object", "properties": {"p": {"type": "array"}}});
+        for protocol in Protocol::ALL {
+            let version = protocol.version();
+            if matches!(protocol, Protocol::Bedrock | Protocol::LocalHermes) {
+                continue;
+            }
+            let terms = terms(|value| {
+                value["targets"][0]["adapter_version"] = json!(version);
+                value["tools"][0]["name"] = json!("files/read");
+                value["tools"][0]["input_schema"] = json!({"oneOf": [{"type": "null"}, object]});
+            });
+            let body = encode(&terms, &conversation, ToolExposure::Auto);
+            for absent in ["files/read", "read<|x|>", "oneOf"] {
+                assert!(!body.contains(absent), "{version}: {absent}: {body}");
+            }
+            let times = |text: &str| body.matches(text).count();
+            // The declaration, the call, and the result where the protocol names it there.
+            assert!(
+                (2..=3).contains(&times("\"files_read\"")),
+                "{version}: {body}"
+            );
+            assert!(
+                (1..=2).contains(&times("\"read__x__\"")),
+                "{version}: {body}"
+            );
+            assert_eq!(times("\"items\":{}"), 1, "{version}: {body}");
+        }
     }
 }

@@ -177,7 +177,7 @@ fn a_flaw_of_the_message_rejects_it_in_every_mode() {
         r#"{"type":"message_stop"}"#,
     ]);
     let found = verdict(&validated("anthropic-messages/1", &open, false));
-    assert_eq!(found, "STREAM_INCOMPLETE /content/1");
+    assert_eq!(found, "fault STREAM_INCOMPLETE /content/1");
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl Adapter {
     const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
         let rules = Rules {
             beside_calls: BesideCalls::NoAnswer,
+            has_ended: false,
             is_cut: false,
             repairs: Repairs::Never,
         };
@@ -286,7 +287,7 @@ pub(super) fn unsent(protocol: Protocol, terms: &Terms, target: &TargetTerms) ->
             lacks("repeat_penalty", openai && penalises);
         }
         Protocol::OpenaiResponses | Protocol::Bedrock => {
-            let reasons = sampling.reasoning_word().is_some();
+            let reasons = openai_responses::reasons(target);
             lacks("reasoning_tokens", counted && !sampling.reasoning_off());
             lacks("repeat_penalty", penalises);
             lacks("seed", sampling.seed.is_some());
@@ -295,7 +296,7 @@ pub(super) fn unsent(protocol: Protocol, terms: &Terms, target: &TargetTerms) ->
             lacks("top_p", reasons && top_p);
         }
         Protocol::Anthropic => {
-            let thinks = anthropic::thinks(sampling);
+            let thinks = anthropic::thinks(target);
             lacks("repeat_penalty", penalises);
             lacks("seed", sampling.seed.is_some());
             lacks("temperature", thinks && warm);

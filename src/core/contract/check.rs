@@ -9,12 +9,13 @@ use super::big_count::inexact_integer_at;
 use super::delegation_check::{delegation_faults, delegation_warnings};
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
+use super::model_check::{refused_parameters, unknown_prices};
 use super::offered_tools::not_offered;
 use super::schema_bounds::SchemaFault;
 use super::terms::TermFault;
 use super::tool_filter::is_wildcard;
 use super::{
-    Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolTerms,
+    Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolProof, ToolTerms,
     ToolTransport, Validators,
 };
 
@@ -61,9 +62,9 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
         "context_budget.force_synthesis_at_ratio",
         format!("context_budget.force_synthesis_at_ratio is from 0 to 1, got {ratio}"),
     );
-    let unknown_window = "state the model's window under context_budget or at the target";
+    let unknown_window = "the catalogue does not know the model; add its window at the target, such as `context_window: 32768`";
     rule(
-        budget.context_window == 0,
+        budget.context_window == 0 && terms.asks_model(),
         "context_budget.context_window",
         format!("context_budget.context_window is 0: {unknown_window}"),
     );
@@ -90,8 +91,7 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     }
     let attempted = terms.targets.iter().take(terms.attempt_targets());
     rule(
-        terms.attempt_targets() == 0 && !terms.targets.is_empty()
-            || attempted.into_iter().any(|target| target.summarizer),
+        attempted.into_iter().any(|target| target.summarizer),
         "targets",
         "a target that only makes summaries is the last of several".to_owned(),
     );
@@ -157,10 +157,14 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// Returns errors for missing targets and meaningless values of 0.
+/// Returns errors for missing targets and meaningless values of 0. Without a target a run makes the one call that it is given, and only
+/// its ok result is a success.
 fn zeros(terms: &Terms) -> Vec<TermFault> {
-    let none = || TermFault::at("targets", "targets is empty".to_owned());
-    let none = terms.targets.is_empty().then(none);
+    let is_call = terms.tool_policy == ToolPolicy::Required
+        && terms.tool_proof != ToolProof::Executed
+        && terms.completion == Completion::Message;
+    let none = || TermFault::at("targets", "targets names no model to ask".to_owned());
+    let none = (!terms.asks_model() && !is_call).then(none);
     let zero = positive(terms).into_iter().filter(|(_, value)| *value == 0);
     let zero = zero.map(|(field, _)| TermFault::at(field, format!("{field} is 0")));
     none.into_iter().chain(zero).collect()
@@ -171,11 +175,12 @@ fn rules_of_two(terms: &Terms) -> Vec<TermFault> {
     let required = terms.tool_policy == ToolPolicy::Required;
     let retries = terms.max_format_retries;
     let mut faults = Vec::new();
-    if required && terms.max_turns == 1 {
+    let asks = terms.asks_model();
+    if required && asks && terms.max_turns == 1 {
         let text = "tool_policy required needs max_turns of at least 2, got 1".to_owned();
         faults.push(TermFault::at("tool_policy", text).and(&["max_turns"]));
     }
-    if required && terms.max_inferences == 1 {
+    if required && asks && terms.max_inferences == 1 {
         let text = "tool_policy required needs max_inferences of at least 2, got 1".to_owned();
         faults.push(TermFault::at("tool_policy", text).and(&["max_inferences"]));
     }
@@ -194,32 +199,18 @@ pub fn unknown_windows(terms: &Terms) -> Vec<usize> {
     unknown.map(|(n, _)| n).collect()
 }
 
-/// Models without a known price, under a limit on cost.
-fn unknown_prices(terms: &Terms) -> Vec<TermFault> {
-    let targets = terms.targets.iter().enumerate();
-    targets
-        .filter(|(n, _)| terms.max_cost_micro_usd.is_some() && terms.needs_price(*n))
-        .map(|(n, target)| {
-            let (model, provider) = (&target.model, &target.provider);
-            let text = format!(
-                "max_cost_micro_usd needs the price of targets.{n}, the model `{model}` of provider `{provider}`: \
-                 state it under prices"
-            );
-            TermFault::at("max_cost_micro_usd", text)
-        })
-        .collect()
-}
-
 /// Terms that are allowed and hardly intended: no check fails for them.
 #[must_use]
 pub fn contract_warnings(terms: &Terms) -> Vec<String> {
     let (turns, invalid) = (terms.max_turns, terms.max_invalid_turns);
-    let never = terms.tool_policy == ToolPolicy::Required && turns <= invalid;
+    let required = terms.tool_policy == ToolPolicy::Required;
+    let never = required && terms.asks_model() && turns <= invalid;
     let warning = format!(
         "max_turns {turns} is not above max_invalid_turns {invalid}: under tool_policy required invalid calls then end the run by its \
          turns, never as FAILED_VALIDATION(arguments)"
     );
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
+    warnings.extend(refused_parameters(terms));
     warnings.extend(tool_warnings(terms));
     warnings.extend(flow_warnings(terms));
     warnings.extend(delegation_warnings(terms));
@@ -264,14 +255,18 @@ fn leaves_none(terms: &Terms, name: &str, server: &ServerTerms) -> Option<String
     (server.available && !is_taken).then(|| format!("{place}: {key} no tool of the server"))
 }
 
-/// Reports that a filter leaves the models of a target no tool.
+/// Reports that the models of a target are offered no tool: a filter leaves none, or requests leave them out.
 fn without_tools(terms: &Terms, target: usize) -> Option<String> {
     let name = &terms.targets.get(target)?.provider;
     let provider = terms.providers.get(name)?;
     let key = match provider.tools_allowed {
         Some(_) if provider.tools_denied.is_empty() => "tools_allowed",
         Some(_) => "tools_allowed and tools_denied",
-        None => "tools_denied",
+        None if !provider.tools_denied.is_empty() => "tools_denied",
+        None => {
+            let text = format!("targets.{target} is offered no tool: its requests leave them out");
+            return Some(text);
+        }
     };
     Some(format!(
         "targets.{target} is offered no tool: that is what {key} of the provider `{name}` leaves of them"
@@ -451,7 +446,7 @@ pub fn context_feasible(terms: &Terms) -> Result<(), TermFault> {
     let widest = attempted.map(|target| target.context_window).max();
     let window = widest.unwrap_or(0).min(budget.context_window);
     let needed = system.saturating_add(synthesis).saturating_add(margin);
-    if needed <= window {
+    if needed <= window || !terms.asks_model() {
         return Ok(());
     }
     // The author does not write the reserve for the last answer: it follows from another key, which is the one to change.

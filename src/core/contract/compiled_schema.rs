@@ -14,6 +14,8 @@ use super::typed_schema::typed_schema;
 use super::value_bounds::{StepsLeft, ValueBounds};
 use crate::message::{Digest, RoundedValue};
 
+/// The most broken rules of one value that are named.
+const MAX_FAULTS: usize = 3;
 /// Bytes of one compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
@@ -28,13 +30,13 @@ pub(super) struct CompiledRule {
     typed: Option<Compiled>,
 }
 
-/// The first rule of a tool's input schema that arguments break.
+/// The rules of a tool's input schema that arguments break.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pointer}: {rule}")]
 pub struct ArgumentFault {
-    /// RFC 6901, into the arguments; empty for the whole.
+    /// The place of the first one: RFC 6901, into the arguments; empty for the whole.
     pub pointer: String,
-    /// The rule, at most 200 bytes; it names no value of the arguments.
+    /// The rule, at most 200 bytes; it names no value of the arguments. Up to two more follow, each after its place.
     pub rule: String,
 }
 
@@ -133,7 +135,7 @@ impl Compiled {
     /// Checks a value, and each of the two that a number between them stands for.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first three rules that it breaks.
     pub(super) fn validate_each(
         &self,
         value: &RoundedValue,
@@ -153,12 +155,33 @@ impl Compiled {
             pointer: String::new(),
             rule,
         })?;
-        self.validator
-            .validate(value)
-            .map_err(|error| ArgumentFault {
-                pointer: error.instance_path().as_str().to_owned(),
-                rule: rule_of(&error),
+        let faults = self.validator.iter_errors(value);
+        let fault = faults.take(MAX_FAULTS).fold(None, |fault, error| {
+            let (pointer, rule) = (error.instance_path().as_str(), rule_of(&error));
+            let Some(ArgumentFault {
+                pointer: first,
+                rule: rules,
+            }) = fault
+            else {
+                let pointer = pointer.to_owned();
+                return Some(ArgumentFault { pointer, rule });
+            };
+            let rule = format!("{rules}; {}: {rule}", place_of(pointer));
+            Some(ArgumentFault {
+                pointer: first,
+                rule,
             })
+        });
+        fault.map_or(Ok(()), Err)
+    }
+}
+
+/// A place in the arguments, for people and models.
+pub(crate) const fn place_of(pointer: &str) -> &str {
+    if pointer.is_empty() {
+        "the arguments"
+    } else {
+        pointer
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AGENT_PREFIX, AGENTS, TargetTerms, TermFault, Terms, ToolTransport, wire_version};
+use super::{AGENT_PREFIX, AGENTS, TermFault, Terms};
 
 /// Terms of delegation that contradict each other.
 pub(super) fn delegation_faults(terms: &Terms) -> Vec<TermFault> {
@@ -90,30 +90,4 @@ pub(super) fn delegation_warnings(terms: &Terms) -> Vec<String> {
         )
     });
     barred.into_iter().collect()
-}
-
-/// The first agent whose name has a `.` where a request offers it to a host that is known to take none (`^[a-zA-Z0-9_-]{1,64}$`), and that
-/// host's provider.
-pub(super) fn refused_name(terms: &Terms) -> Option<(&str, &str)> {
-    let mut exposed = terms.exposed_tools();
-    let tool = exposed.find(|tool| tool.origin == AGENTS && tool.name.contains('.'))?;
-    if terms.tool_transport == ToolTransport::Xml {
-        return None;
-    }
-    let is_refused = |target: &&TargetTerms| {
-        let wires = [
-            wire_version::ANTHROPIC,
-            wire_version::OPENAI_CHAT,
-            wire_version::OPENAI_RESPONSES,
-            wire_version::OPENROUTER_CHAT,
-        ];
-        let version = target.adapter_version.as_str();
-        let provider = terms.providers.get(&target.provider);
-        let is_usual = provider.is_some_and(|own| {
-            own.base_url.is_some() && own.base_url.as_deref() == own.provider_type.usual_base_url()
-        });
-        wires.contains(&version) && is_usual
-    };
-    let target = terms.targets.iter().find(is_refused)?;
-    Some((&tool.name, &target.provider))
 }

@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use super::delegation_check::refused_name;
 use super::execution_contract::{canonical, check_document_size};
 use super::manifest::ServerCapability;
 use super::offered_tools::tools;
 use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::{
-    AGENT_PREFIX, AGENTS, Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar,
-    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, RefusedName,
-    Resolution, ServerKind, ServerTerms, Terms, ToolPin, ToolPolicy,
+    AGENTS, Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar,
+    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, Resolution, ServerKind,
+    ServerTerms, Terms, ToolPin, ToolPolicy, Validators,
 };
 use crate::message::{Digest, TokenCounters};
 
@@ -143,12 +142,6 @@ impl ContractDraft {
         let counter = counter.and_then(|name| tokenizers.counter(name).ok());
         let counter = counter.as_deref();
         let mut offered = taken(&terms.servers, offered);
-        // In the order of the file.
-        let agent_names: Vec<String> = agents
-            .iter()
-            .flat_map(|agents| &agents.tools)
-            .map(|tool| format!("{AGENT_PREFIX}{}", tool.name))
-            .collect();
         if let Some(agents) = agents {
             // Their files say what they offer, whichever servers were started.
             offered.to_mut().insert(AGENTS.to_owned(), agents);
@@ -163,20 +156,6 @@ impl ContractDraft {
         let outside = outside.map(|(name, server)| (name.as_str(), server.kind));
         let tools = tools(&stated.builtin, outside, offered, counter)?;
         terms.tools = tools;
-        if let Some((name, provider)) = refused_name(&terms) {
-            let own = name.strip_prefix(AGENT_PREFIX).unwrap_or(name);
-            let agent = terms.agents.get(name);
-            return Err(FactoryError::AgentNameRefused(Box::new(RefusedName {
-                file: agent.map_or_else(String::new, |agent| agent.file.clone()),
-                index: agent_names
-                    .iter()
-                    .position(|known| known == name)
-                    .unwrap_or(0),
-                name: name.to_owned(),
-                proposed: own.replace('.', "_"),
-                provider: provider.to_owned(),
-            })));
-        }
         if let Some(counter) = counter {
             for tool in &mut terms.session_tools {
                 let schema = canonical(&tool.input_schema);
@@ -185,10 +164,12 @@ impl ContractDraft {
             }
         }
         terms.parent_contract_hash = parent;
+        let validators = Validators::compile(&terms);
+        terms.leave_out_tools(&validators);
         if terms.grammar.is_none() {
             terms.grammar = gate_grammar(&terms);
         }
-        let contract = ExecutionContract::seal(terms);
+        let contract = ExecutionContract::seal_with(terms, validators);
         check_document_size(&contract.canonical_text()).map_err(FactoryError::TooLarge)?;
         Ok(contract)
     }

@@ -85,6 +85,14 @@ impl ExecutionContract {
         }
     }
 
+    /// The same with the schemas that were compiled of these terms.
+    pub(in crate::contract) fn seal_with(terms: Terms, validators: Validators) -> Self {
+        Self {
+            validators: CompiledOnce(OnceLock::from(Arc::new(validators))),
+            ..Self::seal(terms)
+        }
+    }
+
     /// The same contract, with what a recorded one says of the tokens of definitions that are in both, where both are counted alike:
     /// a build without the tokenizer has only that.
     #[must_use]

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use super::catalogue::{Catalogue, CatalogueEntry};
 use super::delegates::{delegates, delegation};
 use super::draft::{Adapters, ContractDraft, FileTerms};
 use super::reached_servers::{queues, servers};
 use super::redaction::{recorded_url, variables_of};
-use super::sampling::{Layers, model_of};
+use super::sampling::{Layers, Model, model_of, states_limit};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE};
 use super::{
     CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
-    FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
-    ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    TextProfile, ToolTransport, wire_version,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, MAX_REPEATS, ModelProfile, ProviderSpec,
+    ProviderTerms, ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec,
+    TargetTerms, Terms, TextProfile, ToolTransport, wire_version,
 };
 use crate::message::{BytesPerToken, Digest, MAX_EXACT, NoTokenizers};
 
@@ -94,6 +95,10 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(PROFILE.max_format_retries.default_value);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        // A request is repeated where its target refuses parameters that nobody stated.
+        let repeats = u64::try_from(targets.iter().filter(|t| !t.summarizer).count())
+            .unwrap_or(u64::MAX)
+            .saturating_mul(MAX_REPEATS.into());
         let completion = spec.completion.unwrap_or(FILE.completion.default_value);
         let final_report = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
@@ -116,7 +121,9 @@ impl ContractFactory {
             grammar_profile: grammar_profile(spec),
             max_format_retries,
             max_inferences: spec.max_inferences.unwrap_or(exact(
-                all_attempts.saturating_add(max_format_retries.into()),
+                all_attempts
+                    .saturating_add(max_format_retries.into())
+                    .saturating_add(repeats),
             )),
             model_profile_id,
             policy_decision: resolution.decision.clone(),
@@ -225,9 +232,9 @@ fn targets(
         })?;
         let provider_type = given.provider_type;
         let found = found.get(index);
-        let stated = found.and_then(|t| t.adapter_version.as_deref());
-        let stated = stated.filter(|_| provider_type == ProviderType::Scripted);
-        let wire = stated.unwrap_or_else(|| adapter_of(provider_type));
+        let of_script = found.and_then(|t| t.adapter_version.as_deref());
+        let of_script = of_script.filter(|_| provider_type == ProviderType::Scripted);
+        let wire = of_script.unwrap_or_else(|| adapter_of(provider_type));
         let named = target
             .model_profile_id
             .as_ref()
@@ -240,13 +247,15 @@ fn targets(
         // A model that calls in tags needs no other form of calls in its text.
         let plain = in_tags && target.text_profile == Setting::Unset;
         let layered = layered(target, (wire, provider_type), profile)?;
-        let context_window = target
+        let stated = target
             .context_window
             .or(model_of(target, given).and_then(|model| model.context_window))
             .or(given.context_window)
             .or(found.and_then(|t| t.context_window))
-            .or(spec.context_budget.context_window)
-            .or(profile.context_window);
+            .or(spec.context_budget.context_window);
+        let known = known(spec, (target, given), found);
+        let of_catalogue = known.as_ref().and_then(|entry| entry.context_window);
+        let context_window = stated.or(of_catalogue).or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
         // Where no tool is offered nothing is rendered and nothing is read: text that looks like a call is text then.
         let adapters = Adapters {
@@ -254,9 +263,13 @@ fn targets(
             without: wire.to_owned(),
         };
         let layers = Layers::of(target, given, &spec.sampling);
-        let sampling = layers.resolved(target, given, &profile.sampling);
-        let bounded = matches!(provider_type, ProviderType::Anthropic | ProviderType::Local);
-        if bounded && sampling.max_output_tokens_unsent {
+        let model = Model {
+            facts: known.as_ref().map(|entry| &entry.facts),
+            profile: &profile.sampling,
+            profile_is_own: spec.model_profiles.iter().any(|own| own.id == profile.id),
+        };
+        let sampling = layers.resolved((target, given), &model, spec);
+        if states_limit(provider_type) && sampling.max_output_tokens_unsent {
             return Err(FactoryError::OutputUnbounded {
                 provider_type,
                 target: index,
@@ -265,6 +278,8 @@ fn targets(
         let terms = TargetTerms {
             adapter_version: String::new(),
             context_window: exact(context_window.unwrap_or(0)),
+            facts: known.and_then(|entry| entry.used(stated, &sampling)),
+            left_out: BTreeMap::new(),
             model: target.model.clone(),
             model_fingerprint: fingerprint
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
@@ -278,6 +293,34 @@ fn targets(
         Ok((terms, adapters))
     };
     spec.targets.iter().enumerate().map(one).collect()
+}
+
+/// What is known of a target's model: what a recorded contract holds, else what the catalogue of this build has. A price that the author
+/// states comes before the catalogue's.
+fn known(
+    spec: &ContractSpec,
+    (target, given): (&TargetSpec, &ProviderSpec),
+    found: Option<&TargetCapability>,
+) -> Option<CatalogueEntry> {
+    let mut entry = match found.filter(|found| found.is_recorded) {
+        Some(found) => CatalogueEntry::recorded(found.facts.clone()?),
+        None => {
+            let (provider, model) = (given.provider_type, &target.model);
+            Catalogue::current().lookup(provider, address(given), model)?
+        }
+    };
+    let tables = spec.prices.as_ref().map(|table| &table.models);
+    let models = tables.and_then(|models| models.get(&target.provider));
+    let is_priced = models.is_some_and(|models| models.contains_key(&target.model));
+    entry.facts.price = entry.facts.price.filter(|_| !is_priced);
+    Some(entry)
+}
+
+/// The provider's address, where the file has it.
+fn address(given: &ProviderSpec) -> Option<&str> {
+    let in_file = given.base_url_env.is_none();
+    let default_value = given.provider_type.usual_base_url().filter(|_| in_file);
+    given.base_url.as_deref().or(default_value)
 }
 
 fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
@@ -319,9 +362,7 @@ fn buffer(spec: &ContractSpec) -> Option<u64> {
 fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     let one = |(name, given): (&String, &ProviderSpec)| {
         let provider_type = given.provider_type;
-        let in_file = given.base_url_env.is_none();
-        let default_value = provider_type.usual_base_url().filter(|_| in_file);
-        let address = given.base_url.as_deref().or(default_value);
+        let address = address(given);
         let key_env = address.and_then(|address| provider_type.key_env_at(address));
         let terms = ProviderTerms {
             api_key_env: given

@@ -13,13 +13,6 @@ pub enum FactoryError {
         /// Its file, as the author names it.
         file: String,
     },
-    /// An agent's tool has a name that the host of a target does not take.
-    #[error(
-        "agents.{}: the tool `{}` has a `.` in its name, and the host of provider `{}` takes only names of the form \
-         ^[a-zA-Z0-9_-]{{1,64}}$",
-        .0.index, .0.name, .0.provider
-    )]
-    AgentNameRefused(Box<RefusedName>),
     /// The file demands an adapter other than the one its first target has.
     #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
     AdapterDisagrees {
@@ -103,29 +96,17 @@ pub enum FactoryError {
         /// Origin of the other.
         second: String,
     },
-    /// A tool's name is none that providers accept.
-    #[error("the tool name {name:?} of {origin} is not 1 to 64 letters, digits, `_` and `-`")]
+    /// No contract can hold a tool of that name.
+    #[error(
+        "the tool name {name:?} of {origin}: {}",
+        super::offered_tools::NAME_RULE
+    )]
     ToolNameIllegal {
         /// The exposed name, cut to 100 characters.
         name: String,
         /// Its origin.
         origin: String,
     },
-}
-
-/// The name of an agent's tool that a host does not take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedName {
-    /// The agent's file, as the author names it.
-    pub file: String,
-    /// Index in `agents`, from 0.
-    pub index: usize,
-    /// The exposed name.
-    pub name: String,
-    /// The `toolName` that the host takes.
-    pub proposed: String,
-    /// The key under `providers`.
-    pub provider: String,
 }
 
 fn known_profiles() -> String {

@@ -7,7 +7,7 @@ use super::information_flow::{FlowRule, Label};
 use super::offered_tools::meant_tool;
 use super::terms::TermFault;
 use super::tool_pattern::{is_pattern, pattern_covers, pattern_takes};
-use super::{Terms, ToolTerms};
+use super::{AGENT_PREFIX, Terms, ToolTerms};
 
 /// The rules of `labels` and `flow` that cannot be meant: FAILED_PREFLIGHT(contract_invalid). Of tools only while none of the servers is
 /// missing: its tools are unknown then.
@@ -60,7 +60,13 @@ fn contradictions(terms: &Terms) -> Vec<TermFault> {
 /// Rules that are about no tool, or about arguments that no tool has.
 fn rules_about_nothing(terms: &Terms) -> Vec<TermFault> {
     let mut faults = Vec::new();
+    let mut allowed = terms.allowed_tools.iter().flatten();
+    let calls_agent = allowed.any(|name| name.starts_with(AGENT_PREFIX));
     for (n, rule) in terms.labels.iter().enumerate() {
+        // The contract of a step has the tools of one server, and a pattern may be about another's.
+        if !terms.asks_model() && (is_pattern(&rule.tool) || calls_agent) {
+            continue;
+        }
         let place = format!("labels.{n}.tool");
         faults.extend(takes_nothing(terms, &place, &rule.tool));
     }
@@ -72,8 +78,10 @@ fn rules_about_nothing(terms: &Terms) -> Vec<TermFault> {
             .as_ref()
             .and_then(|to| takes_nothing(terms, &format!("flow.{n}.to"), to));
         let reached: Vec<&ToolTerms> = reached(terms, rule).collect();
-        // A rule of the parent may be about a tool that this run does not have.
-        if reached.is_empty() && is_delegated {
+        let is_wide = rule.to.as_deref().is_none_or(is_pattern);
+        let is_of_step = !terms.asks_model() && (is_wide || calls_agent);
+        // A rule of the parent, or of the workflow, may be about a tool that this run does not have.
+        if reached.is_empty() && (is_delegated || is_of_step) {
             continue;
         }
         if unknown.is_some() {

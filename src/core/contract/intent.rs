@@ -1,32 +1,23 @@
 //! The intent rules: from a task to a tool policy (002 Phase 2b). Deterministic; asks no model.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
 use super::{Grounds, Page, PolicyDecision, ToolPolicy};
-use crate::message::Digest;
+use crate::message::{Digest, char_prefix};
 
-const RULES: &str = include_str!("../../../contracts/intent-rules.v1.json");
+mod judge;
+mod lexicon;
+mod text;
+mod unspaced;
 
-/// Maximum number of matched phrases in a decision.
+const RULES: &str = include_str!("../../../contracts/intent-rules.v2.json");
+
+/// Maximum number of grounds in a decision.
 const MAX_MATCHED: usize = 32;
+/// Maximum bytes of a task that are judged.
+const MAX_TASK_BYTES: usize = 64 * 1024;
 
-/// The rule set as data.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rules {
-    /// A name with one of these endings is a file.
-    extensions: BTreeSet<String>,
-    /// Names that only look like files.
-    not_files: BTreeSet<String>,
-    /// Words, or words in a row, by the kind of intent that they show.
-    phrases: BTreeMap<String, Vec<String>>,
-    version: u32,
-}
-
-static PARSED: LazyLock<Rules> = LazyLock::new(|| {
+static PARSED: LazyLock<lexicon::RuleSet> = LazyLock::new(|| {
     // The file is part of the program; a test reads it.
     serde_json::from_str(RULES).unwrap_or_default()
 });
@@ -37,7 +28,7 @@ static PARSED: LazyLock<Rules> = LazyLock::new(|| {
 pub struct Resolution {
     /// The recorded decision.
     pub decision: PolicyDecision,
-    /// The phrases and file names of the task that the rules matched, in order of appearance.
+    /// The grounds in order of appearance, each as `rule: words`; the words are the rule set's or a file's name.
     pub matched: Vec<String>,
 }
 
@@ -58,11 +49,13 @@ impl IntentPolicyResolver {
         let (grounds, policy, matched) = match (page, given) {
             (Some(Page::Chat), _) => (Grounds::ChatPage, ToolPolicy::Forbidden, Vec::new()),
             (Some(Page::Code), _) => {
-                let matched = matches(task.unwrap_or_default(), &PARSED);
-                if matched.is_empty() {
-                    (Grounds::CodeConceptual, ToolPolicy::Optional, matched)
-                } else {
+                let task = char_prefix(task.unwrap_or_default(), MAX_TASK_BYTES);
+                let verdict = judge::judge(task, &PARSED);
+                let matched = judge::distinct(verdict.grounds, MAX_MATCHED);
+                if verdict.needs_tools {
                     (Grounds::CodeIntent, ToolPolicy::Required, matched)
+                } else {
+                    (Grounds::CodeConceptual, ToolPolicy::Optional, matched)
                 }
             }
             (None, Some(policy)) => (Grounds::Given, policy, Vec::new()),
@@ -80,56 +73,6 @@ impl IntentPolicyResolver {
     }
 }
 
-/// The phrases and file names in `task`, each once, in order of appearance.
-fn matches(task: &str, rules: &Rules) -> Vec<String> {
-    let lower = task.to_lowercase();
-    let words = words(&lower);
-    let phrases: Vec<Vec<&str>> = rules
-        .phrases
-        .values()
-        .flatten()
-        .map(|phrase| phrase.split(' ').collect())
-        .collect();
-    let mut matched: Vec<String> = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let here = words.get(at..).unwrap_or_default();
-        // The longest phrase that begins here says most.
-        let phrase = phrases
-            .iter()
-            .filter(|phrase| here.starts_with(phrase))
-            .max_by_key(|phrase| phrase.len())
-            .map(|phrase| phrase.join(" "));
-        let found = phrase.or_else(|| is_file(word, rules).then(|| (*word).to_owned()));
-        if let Some(found) = found
-            && !matched.contains(&found)
-        {
-            matched.push(found);
-            if matched.len() == MAX_MATCHED {
-                break;
-            }
-        }
-    }
-    matched
-}
-
-/// Whole words: runs of letters, digits and `_`, and of `.` between two of them.
-fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
-        .map(|word| word.trim_matches('.'))
-        .filter(|word| !word.is_empty())
-        .collect()
-}
-
-fn is_file(word: &str, rules: &Rules) -> bool {
-    let Some((stem, extension)) = word.rsplit_once('.') else {
-        return false;
-    };
-    !stem.is_empty()
-        && !stem.chars().all(|c| c.is_ascii_digit())
-        && rules.extensions.contains(extension)
-        && !rules.not_files.contains(word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,20 +81,68 @@ mod tests {
         IntentPolicyResolver::resolve(Some(Page::Code), None, Some(task))
     }
 
+    /// The share of prompts of each label that gets the policy of its label, in percent.
+    fn figures(lines: &str) -> [f64; 2] {
+        #[derive(serde::Deserialize)]
+        struct Prompt {
+            label: String,
+            text: String,
+            #[serde(default)]
+            unclear: bool,
+        }
+        let mut counts = [(0.0, 0.0); 2];
+        for line in lines.lines() {
+            let prompt: Prompt = serde_json::from_str(line).unwrap();
+            if prompt.unclear {
+                continue;
+            }
+            let required = prompt.label == "required";
+            let Resolution { decision, matched } = on_code_page(&prompt.text);
+            let (right, all) = &mut counts[usize::from(required)];
+            *all += 1.0;
+            if (decision.policy == ToolPolicy::Required) == required {
+                *right += 1.0;
+            } else {
+                eprintln!("{}: {:?} {matched:?}", prompt.label, prompt.text);
+            }
+        }
+        counts.map(|(right, all)| 100.0 * right / all)
+    }
+
     #[test]
     fn the_rule_set_is_read() {
-        let rules: Rules = serde_json::from_str(RULES).unwrap();
-        assert_eq!(rules.version, 1);
-        let kinds: Vec<&String> = rules.phrases.keys().collect();
-        assert_eq!(kinds, ["command", "file", "workspace"]);
-        for phrase in rules.phrases.values().flatten() {
-            assert_eq!(
-                words(phrase).join(" "),
-                *phrase,
-                "a phrase that cannot match"
-            );
-            assert_eq!(phrase.to_lowercase(), *phrase);
+        let rules: lexicon::RuleSet = serde_json::from_str(RULES).unwrap();
+        assert_eq!(rules.version, 2);
+        for code in ["de", "en", "es", "fr", "ja", "pt", "ru", "zh"] {
+            let lexicon = rules.lexicon(code).unwrap();
+            let shapes = [&lexicon.order, &lexicon.order_end];
+            for shape in shapes.into_iter().flatten() {
+                assert!(regex::Regex::new(shape).is_ok(), "{shape}");
+            }
+            assert!(lexicon.ask.within("").is_none());
         }
+    }
+
+    #[test]
+    fn the_projects_own_prompts_get_the_policy_of_their_label() {
+        let [optional, required] = figures(include_str!("../../../corpus/intent.jsonl"));
+        eprintln!("own prompts: {optional:.1} % of optional, {required:.1} % of required");
+        assert!(optional >= 97.0 && required >= 97.0);
+    }
+
+    #[test]
+    fn the_shared_prompts_get_the_policy_of_their_label() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../../shared/corpus/intent.jsonl"
+        );
+        let Ok(prompts) = std::fs::read_to_string(path) else {
+            eprintln!("skipped 280 prompts: {path} is missing");
+            return;
+        };
+        let [optional, required] = figures(&prompts);
+        eprintln!("shared prompts: {optional:.1} % of optional, {required:.1} % of required");
+        assert!(optional >= 97.0 && required >= 97.0);
     }
 
     /// Shows 002/6.factory.6.
@@ -163,35 +154,48 @@ mod tests {
             assert_eq!(decision.policy, ToolPolicy::Required, "{task}");
             assert_eq!(decision.grounds, Grounds::CodeIntent, "{task}");
         };
-        check("Which licence does this repository use?", &["repository"]);
-        check("REPOSITORY", &["repository"]);
-        check("Fix the bug in src/main.rs.", &["main.rs"]);
-        check("«Repository»—Lizenz", &["repository"]);
+        check("Fix the failing test", &["order: fix"]);
+        check("Delete everything in tmp", &["order: delete"]);
+        check("Which licence does this repository use?", &["question"]);
+        check("git status", &["command: git"]);
         check(
-            "Run the tests, then list files in the folder",
-            &["run the", "files", "folder"],
+            "@src/app.css make the header sticky",
+            &["file: @src/app.css", "order: make"],
         );
-        check("files, files and more files", &["files"]);
-        check("what's in Ünïcode.md?", &["ünïcode.md"]);
+        check("the tests hang on ci", &["statement: hang"]);
+        check("what is a mutex? add one to our pool", &["order: add"]);
+        check("do not commit, just run the tests", &["order: run"]);
+        check("what's in Ünïcode.md?", &["question"]);
+        check("behebe den Deadlock im Pool", &["order: behebe"]);
+        check("跑一下测试", &["order: 跑一下"]);
     }
 
     /// Shows 002/6.factory.7.
     #[test]
     fn a_conceptual_question_on_the_code_page_leaves_tools_optional() {
         for task in [
+            "What is git?",
             "What is a borrow checker?",
             "Explain profiles and filesystems",
             "How does a runner work?",
             "What is Node.js?",
             "Is 2.0 newer than 1.5?",
-            "repositorys",
+            "how do I undo the last commit in git?",
+            "in theory, can you delete a directory while a process has it open?",
+            "without running anything, what would this regex match: ^a+$",
+            "thanks",
             "",
         ] {
-            let Resolution { decision, matched } = on_code_page(task);
-            assert_eq!(matched, [""; 0], "{task}");
+            let decision = on_code_page(task).decision;
             assert_eq!(decision.policy, ToolPolicy::Optional, "{task}");
             assert_eq!(decision.grounds, Grounds::CodeConceptual, "{task}");
         }
+    }
+
+    #[test]
+    fn a_request_to_leave_the_workspace_alone_is_named() {
+        let matched = on_code_page("no tools please, what is our default port?").matched;
+        assert_eq!(matched, ["question", "quiet: no tools"]);
     }
 
     #[test]
@@ -220,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_decision_names_a_bounded_number_of_words() {
-        let names: Vec<String> = (0..1000).map(|n| format!("f{n}.rs")).collect();
-        assert_eq!(on_code_page(&names.join(" ")).matched.len(), MAX_MATCHED);
+        let files: Vec<String> = (0..1000).map(|n| format!("@src/f{n}.rs fix it.")).collect();
+        assert_eq!(on_code_page(&files.join(" ")).matched.len(), MAX_MATCHED);
     }
 }

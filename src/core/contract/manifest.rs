@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::execution_contract::canonical;
 use super::{
-    ExecutionContract, HealthProbe, PromptLayout, ServerKind, ServerTerms, Terms, ToolTerms,
+    ExecutionContract, HealthProbe, ModelFacts, PromptLayout, ServerKind, ServerTerms, Terms,
+    ToolTerms,
 };
 use crate::message::{Digest, estimate_tokens};
 
@@ -224,8 +225,12 @@ pub struct TargetCapability {
     pub adapter_version: Option<String>,
     /// The window that the model's header or server states, where it does.
     pub context_window: Option<u64>,
+    /// Facts of the catalogue that a recorded contract holds of it.
+    pub facts: Option<ModelFacts>,
     /// The identity of the weights; if empty, the factory uses provider type and model name.
     pub fingerprint: Option<String>,
+    /// True if it is known from a recorded contract: the catalogue of this build is not asked then.
+    pub is_recorded: bool,
     /// Who lays out the prompts of an embedded model, where its file does.
     pub prompt_layout: Option<PromptLayout>,
     /// Tokens of the vocabulary that the header of an embedded model states.

@@ -20,6 +20,7 @@ mod approval_check;
 mod approval_rule;
 mod author_form;
 mod big_count;
+mod catalogue;
 mod check;
 mod compiled_schema;
 mod delegate_terms;
@@ -38,6 +39,8 @@ mod information_flow;
 mod intent;
 mod manifest;
 mod masking;
+mod model_check;
+mod model_facts;
 mod oauth_terms;
 mod offer_difference;
 mod offered_tools;
@@ -58,6 +61,7 @@ mod schema_bounds;
 mod secret_names;
 mod server_terms;
 mod session_tools;
+mod signature;
 mod simple_command;
 mod spec;
 mod targets;
@@ -73,6 +77,8 @@ mod tool_pattern;
 mod typed_schema;
 mod validators;
 mod value_bounds;
+mod wire_names;
+mod wire_schema;
 pub(crate) mod wire_version;
 mod workflow;
 
@@ -83,12 +89,13 @@ pub(crate) use approval_rule::ApprovalRule;
 pub use approval_rule::RulePlace;
 pub use author_form::{AuthorForm, ChangedError};
 pub use big_count::{BigCount, inexact_integer_at};
+pub use catalogue::known_window;
 pub(crate) use check::ToolFault;
 pub use check::{
     context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,
     unknown_windows,
 };
-pub(crate) use compiled_schema::ArgumentFault;
+pub(crate) use compiled_schema::{ArgumentFault, place_of};
 pub use delegate_terms::DelegationGrant;
 pub(crate) use delegate_terms::{AGENT_PREFIX, AGENTS, DEFAULT_MAX_DEPTH};
 pub use delegate_terms::{AgentLink, DelegateTerms, DelegationTerms};
@@ -99,7 +106,7 @@ pub(crate) use execution_contract::canonical;
 pub(crate) use execution_contract::check_document_size;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
-pub use factory_error::{FactoryError, RefusedName};
+pub use factory_error::FactoryError;
 pub(crate) use final_report::FinalReportTerms;
 pub use final_report::{FINAL_REPORT, FinalReport, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
@@ -112,9 +119,10 @@ pub(crate) use intent::Resolution;
 pub use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
 pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole, masked_words};
+pub use model_facts::{ModelFacts, ThinkingForm};
 pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
-pub use offered_tools::way_without_tools;
+pub use offered_tools::{NAME_RULE, is_tool_name};
 pub use pinned_offers::{PinnedOffers, changed_offers, pins_schema};
 pub(crate) use prices::RunPrices;
 pub use prices::{ModelPrice, PriceTable};
@@ -146,6 +154,7 @@ pub use server_terms::{ServerKind, check_server_name};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
+pub(crate) use signature::signature;
 pub use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, BrokenIncludes, FORMAT, IncludedText, InputSpec,
     KNOBS, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET, prompt_names, unread_rule,
@@ -154,12 +163,13 @@ pub use spec::{
 pub use spec::{
     AgentDefinition, Definition, DefinitionKind, Definitions, Delegator, FileTrust, LayerValue,
     McpSpec, McpTransport, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
-    agent_profile_schema, contract_file_schema, is_tool_step, suggest, task_of, tool_spec,
-    with_pins, workflow_file_schema,
+    agent_profile_schema, contract_file_schema, suggest, task_of, tool_spec, with_pins,
+    workflow_file_schema,
 };
 pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
 pub use spec::{ContractSpec, SpecErrors};
 pub use spec::{FromLayer, LayerKey, LayerMapping, layer_term, parameter_term};
+pub use targets::ParameterOrigin;
 pub use targets::{PromptLayout, ProviderTerms, ReasoningValue};
 pub use targets::{ProviderType, TextProfile};
 pub(crate) use targets::{Sampling, TargetTerms};
@@ -168,7 +178,7 @@ pub use terms::{
     ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use terms::{
-    CallLimits, ContextBudget, ContractMetadata, CycleException, Page, PolicyDecision,
+    CallLimits, ContextBudget, ContractMetadata, CycleException, MAX_REPEATS, Page, PolicyDecision,
     ToolOutputBudget,
 };
 pub(crate) use tokenizer::Counting;
@@ -178,6 +188,7 @@ pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
 pub use validators::check_input;
 pub(crate) use value_bounds::StepsLeft;
+pub(crate) use wire_names::WireNames;
 pub(crate) use workflow::{
     Condition, Delegate, Dependencies, ForEach, If, Parallel, Part, Template, Test, ToolUse,
     WORKFLOW_FORMAT, While, WorkflowFault,

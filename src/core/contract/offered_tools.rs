@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 
 use super::execution_contract::{canonical, settled};
 use super::manifest::definition;
-use super::server_terms::{BUILTIN, own_name};
+use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
-use super::validators::Validators;
 use super::{
-    AGENTS, BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT,
-    ServerCapability, ServerKind, Terms, ToolCapability, ToolPin, ToolTerms,
+    BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT, ServerCapability,
+    ServerKind, Terms, ToolCapability, ToolPin, ToolTerms,
 };
-use crate::message::{MAX_EXACT, TokenCounter};
+use crate::message::{MAX_EXACT, TokenCounter, invisible_code_points};
+
+/// The most bytes of a tool's exposed name.
+const MAX_NAME_BYTES: usize = 256;
+/// The rule of [`is_tool_name`], for people.
+pub const NAME_RULE: &str =
+    "it is not 1 to 256 bytes of visible characters without `*`, which rules read as a pattern";
 
 /// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
 /// the exposed ones are in every request.
@@ -28,7 +33,7 @@ pub(super) fn tools<'s>(
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
     let mut bytes: usize = 0;
     let mut add = |origin: &str, name: String, tool: &ToolCapability| {
-        if !is_tool_name(&name, origin) {
+        if !is_tool_name(&name) {
             return Err(FactoryError::ToolNameIllegal {
                 name: name.chars().take(100).collect(),
                 origin: origin.to_owned(),
@@ -114,12 +119,14 @@ impl ExecutionContract {
     }
 }
 
-/// True if every provider accepts a function of that name; an agent's may also have a `.` (001 §2).
-fn is_tool_name(name: &str, origin: &str) -> bool {
-    let word = |b: u8| {
-        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') || (b == b'.' && origin == AGENTS)
-    };
-    (1..=64).contains(&name.len()) && name.bytes().all(word)
+/// True if a contract may hold a tool of that name. Requests carry it by its wire name.
+#[must_use]
+pub fn is_tool_name(name: &str) -> bool {
+    let is_kept = |c: char| !c.is_control() && c != '*';
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.trim() == name
+        && name.chars().all(is_kept)
+        && invisible_code_points(name, |_| false).is_none()
 }
 
 /// The offered tool that is nearest to a name: the one of that name of any server, else one whose name is spelt nearly so.
@@ -144,45 +151,6 @@ pub(super) fn not_offered(terms: &Terms, name: &str) -> String {
     let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
     let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
     format!("`{name}`, which no server offers{meant}")
-}
-
-/// Returns the settings that leave out tools with unusable input schemas and keep the other tools of their servers; `None` if
-/// every schema is usable, or the author's own.
-pub fn way_without_tools(terms: &Terms) -> Option<String> {
-    let validators = Validators::default();
-    let exposed = terms.exposed_tools();
-    let unusable = exposed.filter(|tool| validators.fault(tool).is_some());
-    let mut by_server: BTreeMap<&String, (ServerKind, Vec<&str>)> = BTreeMap::new();
-    for tool in unusable {
-        let mut servers = terms.servers.iter();
-        let found = servers.find(|(name, server)| server.kind.origin(name) == tool.origin);
-        let Some((name, server)) = found else {
-            continue;
-        };
-        let own = tool.name.strip_prefix(&server.kind.prefix(name));
-        let (_, tools) = by_server
-            .entry(name)
-            .or_insert_with(|| (server.kind, Vec::new()));
-        tools.push(own.unwrap_or(&tool.name));
-    }
-    let ways = by_server.into_iter().filter_map(|(name, (kind, tools))| {
-        let section = match kind {
-            ServerKind::Openapi => "openapiSpecs",
-            ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
-                "mcpServers"
-            }
-            ServerKind::Agents | ServerKind::Builtin | ServerKind::Host | ServerKind::Rest => {
-                return None;
-            }
-        };
-        let quoted = serde_json::json!(tools);
-        let (own, place) = (own_name(name), kind.place(name));
-        Some(format!(
-            "`\"toolsDenied\": {quoted}` of {section}.{own} in .ai-agent.json, `tools_denied: {quoted}` of {place} in a contract file"
-        ))
-    });
-    let ways = ways.collect::<Vec<_>>();
-    (!ways.is_empty()).then(|| format!("to go without it: {}", ways.join("; ")))
 }
 
 #[cfg(test)]

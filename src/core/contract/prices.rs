@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BigCount, ProviderType, Terms};
+use super::{BigCount, Terms};
 use crate::message::{MAX_EXACT, Usage};
 
 /// Trillionths of a dollar in a millionth of one.
@@ -161,12 +161,14 @@ fn micro_of(pico: u128) -> u64 {
 }
 
 impl Terms {
-    /// The prices of that target's model, if the contract has them.
+    /// The prices of that target's model, if the contract has them: the author's, else the catalogue's.
     #[must_use]
     pub fn price(&self, target: usize) -> Option<&ModelPrice> {
         let target = self.targets.get(target)?;
-        let models = self.prices.as_ref()?.models.get(&target.provider)?;
-        models.get(&target.model)
+        let tables = self.prices.as_ref().map(|table| &table.models);
+        let models = tables.and_then(|models| models.get(&target.provider));
+        let stated = models.and_then(|models| models.get(&target.model));
+        stated.or_else(|| target.facts.as_ref()?.price.as_ref())
     }
 
     /// Returns the cost of a request to that target: as the provider reports, else by the price table. None if there is
@@ -196,19 +198,6 @@ impl Terms {
         price.map_or(0, |price| {
             price.most_micro_usd(prompt_tokens, output_tokens)
         })
-    }
-
-    /// True if the cost of a request to that target needs a price that is missing. Embedded and scripted models cost nothing.
-    pub(super) fn needs_price(&self, target: usize) -> bool {
-        let provider = self.targets.get(target).map(|target| &target.provider);
-        let provider = provider.and_then(|name| self.providers.get(name));
-        let free = provider.is_some_and(|provider| {
-            matches!(
-                provider.provider_type,
-                ProviderType::Local | ProviderType::Scripted
-            )
-        });
-        !free && self.price(target).is_none()
     }
 }
 

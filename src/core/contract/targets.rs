@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::BigCount;
+use super::{BigCount, ModelFacts, ThinkingForm};
+use crate::message::Parameter;
 
 /// The wire protocol of a provider.
 #[derive(
@@ -132,6 +133,10 @@ pub enum ReasoningValue {
 pub struct Sampling {
     /// Prompt caching: `full` or `none`.
     pub caching: String,
+    /// Keys that requests carry although the author states none of them; sorted, omitted if there is none. A provider that refuses one
+    /// does not refuse the author.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaulted: Vec<String>,
     /// Tokens a response may have.
     pub max_output_tokens: u64,
     /// True if requests omit `max_output_tokens`: the tokens are still reserved. Omitted if false.
@@ -159,7 +164,40 @@ pub struct Sampling {
     pub top_p: Option<f64>,
 }
 
+/// Origin of a parameter in requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterOrigin {
+    /// A default, or a member that monolith adds.
+    Default,
+    /// The author's word.
+    Stated,
+}
+
 impl Sampling {
+    /// Origin of a parameter; `None` if requests do not carry it.
+    pub(super) fn origin(&self, parameter: Parameter) -> Option<ParameterOrigin> {
+        let is_sent = match parameter {
+            Parameter::MaxOutputTokens => !self.max_output_tokens_unsent,
+            Parameter::Reasoning => self.reasoning.is_some() || self.reasoning_tokens.is_some(),
+            Parameter::RepeatPenalty => self.repeat_penalty.is_some(),
+            Parameter::Seed => self.seed.is_some(),
+            Parameter::Stop => !self.stop.is_empty(),
+            Parameter::Temperature => self.temperature.is_some(),
+            Parameter::TopP => self.top_p.is_some(),
+            Parameter::Include
+            | Parameter::MaxTokensName
+            | Parameter::ParallelToolCalls
+            | Parameter::Store
+            | Parameter::StreamOptions
+            | Parameter::ToolChoice => return Some(ParameterOrigin::Default),
+        };
+        is_sent.then_some(if self.is_stated(parameter.as_str()) {
+            ParameterOrigin::Stated
+        } else {
+            ParameterOrigin::Default
+        })
+    }
+
     /// The limit of a response, where requests state it.
     #[must_use]
     pub fn sent_limit(&self) -> Option<u64> {
@@ -190,12 +228,17 @@ impl Sampling {
         }
     }
 
-    /// The word for the level: the provider's own, else the level itself.
+    /// The level, where the author gives it no value of the provider's own.
     #[must_use]
-    pub fn reasoning_word(&self) -> Option<&str> {
+    pub fn reasoning_level(&self) -> Option<&str> {
         let level = self.reasoning.as_deref();
-        let plain = level.filter(|_| self.reasoning_value.is_none() && !self.reasoning_off());
-        self.reasoning_own_word().or(plain)
+        level.filter(|_| self.reasoning_value.is_none() && !self.reasoning_off())
+    }
+
+    /// True if the author states that key.
+    #[must_use]
+    pub fn is_stated(&self, key: &str) -> bool {
+        !self.defaulted.iter().any(|defaulted| defaulted == key)
     }
 }
 
@@ -215,6 +258,12 @@ pub struct TargetTerms {
     pub adapter_version: String,
     /// This model's window in tokens.
     pub context_window: u64,
+    /// Facts about the model from the catalogue of models; omitted where the contract uses none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<ModelFacts>,
+    /// The exposed tools that requests to this target leave out, each with the reason; left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
     /// The model's name at the provider.
     pub model: String,
     /// Identity of the weights: a file's hash, or provider and name for a remote model.
@@ -243,6 +292,43 @@ impl TargetTerms {
         let rest = name.strip_prefix(&self.provider);
         let whole = rest.and_then(|rest| rest.strip_prefix('/'));
         name == self.model || whole == Some(&self.model)
+    }
+
+    /// True if the model or its vendor is known to refuse that parameter of the protocol.
+    #[must_use]
+    pub fn refuses(&self, parameter: &str) -> bool {
+        let facts = self.facts.as_ref();
+        facts.is_some_and(|facts| facts.refuses(parameter))
+    }
+
+    /// The form in which the model is asked to reason; None for a number of tokens.
+    #[must_use]
+    pub fn thinking(&self) -> Option<ThinkingForm> {
+        self.facts.as_ref()?.thinking
+    }
+
+    /// The model's word for the author's level of reasoning: the author's own, else the one that the catalogue knows. None for no level
+    /// and for a model whose words are not known.
+    #[must_use]
+    pub fn known_effort(&self) -> Option<&str> {
+        let facts = self.facts.as_ref();
+        let known = || facts?.effort(self.sampling.reasoning_level()?);
+        self.sampling.reasoning_own_word().or_else(known)
+    }
+
+    /// The word for the effort of reasoning, of a protocol that has words alone: the model's, else the level itself, and `none` for a
+    /// model that has it where the author switches reasoning off.
+    #[must_use]
+    pub fn effort(&self) -> Option<&str> {
+        let facts = self.facts.as_ref();
+        let words = facts.map_or(&[][..], |facts| &facts.efforts);
+        let none = words
+            .iter()
+            .map(String::as_str)
+            .find(|word| *word == "none");
+        let off = none.filter(|_| self.sampling.reasoning_off());
+        let known = self.known_effort();
+        known.or_else(|| self.sampling.reasoning_level()).or(off)
     }
 }
 

@@ -9,9 +9,10 @@ use super::approval_rule::ApprovalRule;
 use super::compiled_schema::HexDigest;
 use super::{
     AgentTerms, BigCount, DelegateTerms, DelegationTerms, FinalReportTerms, FlowRule, LabelRule,
-    ModelProfile, PriceTable, ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
+    ModelProfile, ParameterOrigin, PriceTable, ProviderTerms, RedactionTerms, ServerTerms,
+    TargetTerms,
 };
-use crate::message::Digest;
+use crate::message::{Digest, Parameter};
 
 /// The contract format this build writes.
 pub const CONTRACT_FORMAT: &str = "monolith-contract/1";
@@ -367,7 +368,24 @@ pub struct Terms {
     pub total_timeout_ms: u64,
 }
 
+/// Maximum number of requests to one target that are repeated because it refused parameters that nobody stated.
+pub(crate) const MAX_REPEATS: u32 = 3;
+
 impl Terms {
+    /// Origin of a parameter in the requests to a target; `None` if they do not carry it.
+    #[must_use]
+    pub fn parameter_origin(&self, target: usize, parameter: Parameter) -> Option<ParameterOrigin> {
+        let target = self.targets.get(target)?;
+        let options = self.providers.get(&target.provider);
+        let options = options.and_then(|provider| provider.provider_options.as_deref());
+        let options = options.unwrap_or_default();
+        let mut names = parameter.names().iter();
+        if names.any(|name| options.contains(&format!("\"{name}\""))) {
+            return Some(ParameterOrigin::Stated);
+        }
+        target.sampling.origin(parameter)
+    }
+
     /// Counts the targets for attempts: all except the one that only makes summaries.
     #[must_use]
     pub fn attempt_targets(&self) -> usize {
@@ -375,6 +393,12 @@ impl Terms {
             .iter()
             .filter(|target| !target.summarizer)
             .count()
+    }
+
+    /// True if attempts go to a model. Otherwise the run makes one call, which is an input of the run, and ends with it.
+    #[must_use]
+    pub fn asks_model(&self) -> bool {
+        self.attempt_targets() > 0
     }
 
     /// The target that makes summaries of results; none if there is to be none.
@@ -418,12 +442,11 @@ impl Terms {
         self.token_gate && self.tool_policy == ToolPolicy::Required
     }
 
-    /// The tools a request offers outside the closing turn: none under `forbidden`.
+    /// The tools a request offers outside the closing turn: none under `forbidden`, and none that every target leaves out.
     pub fn exposed_tools(&self) -> impl Iterator<Item = &ToolTerms> {
         let none = self.tool_policy == ToolPolicy::Forbidden;
-        self.tools
-            .iter()
-            .filter(move |tool| !none && self.allows(&tool.name))
+        let exposed = self.tools.iter();
+        exposed.filter(move |tool| !none && self.allows(&tool.name) && !self.is_left_out(tool))
     }
 }
 

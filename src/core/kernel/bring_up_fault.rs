@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A tool server that did not come up, or that offers other tools than the contract holds.
+/// A tool server that did not come up, that offers other tools than the contract holds, or one of whose tools is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BringUpFault {
@@ -19,6 +19,17 @@ pub struct BringUpFault {
 }
 
 impl BringUpFault {
+    /// Returns a line about a tool that is left out.
+    #[must_use]
+    pub const fn left_out(server: String, detail: String) -> Self {
+        Self {
+            cause: Some(BringUpCause::LeftOut),
+            detail,
+            scopes: Vec::new(),
+            server,
+        }
+    }
+
     /// Returns a fault without a known cause.
     #[must_use]
     pub const fn new(server: String, detail: String) -> Self {
@@ -43,6 +54,8 @@ pub enum BringUpCause {
     LateAtLimit,
     /// It wants a token that a login gets.
     Login,
+    /// One of its tools is left out of requests, of all or of those to some targets; the others can be used.
+    LeftOut,
     /// Its sandbox does not show a path that it named, or shows it read-only.
     MissingPath,
     /// Its sandbox cannot be set up.

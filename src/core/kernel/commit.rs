@@ -1,13 +1,14 @@
 //! COMMIT: flushes counters, asks the predicates, and does what they decided.
 
+use super::context::target_name;
 use super::edges::FromCommit;
+use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::stage::Awaited;
 use super::texts::{FINAL_INSTRUCTION, REPORT_INSTRUCTION, notice};
 use super::turn::{Failure, Turn};
-use super::{ClosingReason, Outcome, Predicate, PredicateName};
-use crate::message::exact_sum;
+use super::{AgentOutcome, ClosingReason, Outcome, OutcomeCode, Predicate, PredicateName};
 
 /// The result of a decision.
 pub(super) enum Carried {
@@ -50,6 +51,7 @@ impl Machine {
     /// Ends the run: the outcome is fixed, and the driver gets it as an effect.
     pub(super) fn end(&mut self, ending: &Ending, outbox: &mut Outbox) -> Outcome {
         outbox.predicate = Some(ending.predicate);
+        outbox.note = ending.note.clone().or_else(|| outbox.note.take());
         self.notices.clear();
         outbox.report = self.report_record();
         outbox.finish(ending.outcome);
@@ -60,6 +62,7 @@ impl Machine {
         if matches!(self.verdict, Verdict::Failed(Failure::Rejected)) {
             self.counters.format_retries = self.counters.format_retries.saturating_add(1);
         }
+        let wait = self.wait_before(next);
         outbox.blocked = match next {
             Next::Closing(ClosingReason::Context) => self.context_blocks(self.next_in_turn()),
             Next::Again | Next::Elsewhere | Next::Retry | Next::Turn | Next::Closing(_) => {
@@ -67,35 +70,75 @@ impl Machine {
             }
         };
         let target = self.next_target(next);
-        let wait = match next {
-            Next::Again => None,
-            Next::Elsewhere => {
-                self.turn.ask_elsewhere(target);
-                None
-            }
-            Next::Retry => {
-                let passed_over = self.passed_over(next);
-                let lineup = self.lineup_without(&passed_over);
-                let wait = self.turn.take_wait(lineup);
-                self.turn.next_attempt(target);
-                wait
-            }
-            Next::Turn => {
-                self.begin_turn(target);
-                None
-            }
-            Next::Closing(reason) => {
-                self.begin_closing(reason, target);
-                None
-            }
-        };
+        match next {
+            Next::Again => {}
+            Next::Elsewhere => self.turn.ask_elsewhere(target),
+            Next::Retry => self.turn.next_attempt(target),
+            Next::Turn => self.begin_turn(target),
+            Next::Closing(reason) => self.begin_closing(reason, target),
+        }
         match wait {
-            Some(wait_ms) => {
-                let until_ms = exact_sum(self.at_ms, wait_ms);
-                self.begin_wait(until_ms, outbox)
-            }
+            Some(until_ms) => self.begin_wait(until_ms, outbox),
             None => self.issue_or_rest(outbox),
         }
+    }
+
+    /// The end of the hold of the next request's target, if it is on hold: the earliest, where all are.
+    pub(super) fn wait_before(&self, next: Next) -> Option<u64> {
+        match next {
+            // A stop ends waits; its closing turn begins at once.
+            Next::Again | Next::Closing(ClosingReason::Stop) => None,
+            Next::Elsewhere | Next::Retry | Next::Turn | Next::Closing(_) => {
+                self.holds.until(self.next_target(next), self.at_ms)
+            }
+        }
+    }
+
+    /// Item 7, the deadlines: a wait that does not end before one is not begun.
+    pub(super) fn waits_too_long(&self, next: Next) -> Option<Ending> {
+        let until_ms = self.wait_before(next)?;
+        let wait_ms = until_ms.saturating_sub(self.at_ms);
+        let step_ms = match next {
+            Next::Again | Next::Elsewhere | Next::Retry => {
+                self.run_ms().saturating_sub(self.turn.started_ms)
+            }
+            Next::Turn | Next::Closing(_) => 0,
+        };
+        let terms = &self.contract;
+        let limits = [
+            (
+                terms.total_timeout_ms,
+                self.run_ms(),
+                (
+                    PredicateName::TotalTimeout,
+                    OutcomeCode::TotalTimeout,
+                    "total_timeout_ms",
+                ),
+            ),
+            (
+                terms.step_timeout_ms,
+                step_ms,
+                (
+                    PredicateName::StepTimeout,
+                    OutcomeCode::StepTimeout,
+                    "step_timeout_ms",
+                ),
+            ),
+        ];
+        let left = |(limit, used, _): &(u64, u64, _)| limit.saturating_sub(*used);
+        let first = limits.into_iter().min_by_key(left)?;
+        let (limit_ms, _, (name, code, key)) = first;
+        let left_ms = left(&first);
+        holds(Guard::WaitFits, wait_ms > left_ms).then(|| {
+            let target = target_name(terms, self.next_target(next));
+            let note = format!(
+                "{target} is on hold for {wait_ms} ms, and {left_ms} of {limit_ms} ms ({key}) are left"
+            );
+            Ending {
+                note: Some(note),
+                ..Ending::by(7, name, Outcome::new(AgentOutcome::FailedTimeout, code))
+            }
+        })
     }
 
     /// The instruction for the closing turn.
@@ -107,7 +150,7 @@ impl Machine {
         }
     }
 
-    fn begin_turn(&mut self, target: usize) {
+    pub(super) fn begin_turn(&mut self, target: usize) {
         let number = self.turn.number.saturating_add(1);
         self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, target);
         self.counters.turns = self.counters.turns.saturating_add(1);
@@ -139,6 +182,8 @@ pub(super) enum Decision {
 pub(super) struct Ending {
     pub(super) predicate: Predicate,
     pub(super) outcome: Outcome,
+    /// A sentence for people, where the predicate does not say enough.
+    pub(super) note: Option<String>,
 }
 
 impl Ending {
@@ -147,6 +192,7 @@ impl Ending {
         Self {
             predicate: Predicate { item, name },
             outcome,
+            note: None,
         }
     }
 }

@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::child_run::Share;
 use super::context::ContextLedger;
+use super::faults::LeftOut;
 use super::history::CallHistory;
+use super::holds::Holds;
 use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};
 use super::turn::Turn;
@@ -67,8 +69,12 @@ pub struct DecisionKey {
     stop_requested: bool,
     suspended: bool,
     invalid_turns: u32,
+    plain_texts: u32,
     delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
+    /// The rest of a hold is no moment: it decides which target is asked next.
+    holds: Vec<(usize, u32, u64)>,
+    left_out: LeftOut,
     overflowed: BTreeMap<usize, u64>,
     overran: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
@@ -172,12 +178,18 @@ impl Machine {
             flags: [bool; 6],
             /// Rolls with every authorised call: which, in what order, by which exception.
             history: Digest,
+            /// Left out where every target's last answer was no fault.
+            #[serde(skip_serializing_if = "Holds::is_empty")]
+            holds: &'a Holds,
             interrupted: Option<Interrupter>,
             invalid_turns: u32,
             /// Left out where nothing labelled was shown, and under contracts without rules of `flow`.
             #[serde(skip_serializing_if = "BTreeSet::is_empty")]
             labels: BTreeSet<Label>,
             last_call: Option<&'a str>,
+            /// Left out where no target refused a parameter.
+            #[serde(skip_serializing_if = "LeftOut::is_empty")]
+            left_out: &'a LeftOut,
             notices: u64,
             outcome: Option<Outcome>,
             /// Left out where no target reported an overflow.
@@ -188,6 +200,9 @@ impl Machine {
             overran: &'a BTreeSet<usize>,
             parked: (u64, Option<u64>),
             phase: (u8, u64),
+            /// Left out unless the last response was plain text that drew a notice.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            plain_texts: Option<u32>,
             /// Left out where there is none: runs of before final reports have the same digests.
             #[serde(skip_serializing_if = "Option::is_none")]
             report: Option<u8>,
@@ -213,16 +228,19 @@ impl Machine {
                 self.proof.is_some(),
             ],
             history: self.history.digest,
+            holds: &self.holds,
             interrupted: self.interrupted,
             invalid_turns: self.invalid_turns,
             labels: self.deciding_labels(),
             last_call: self.history.last.as_deref(),
+            left_out: &self.left_out,
             notices: self.notice_tokens(),
             outcome: at.outcome(),
             overflowed: &self.overflowed,
             overran: &self.overran,
             parked: self.clock.key(),
             phase: at.phase_key(),
+            plain_texts: Some(self.plain_texts).filter(|count| *count > 0),
             report: Some(self.report.key()).filter(|key| *key > 0),
             state: at.state(),
             tools_changed: &self.tools_changed,
@@ -431,12 +449,15 @@ impl Run {
             stop_requested: m.stop_requested,
             suspended: m.suspended,
             invalid_turns: m.invalid_turns,
+            plain_texts: m.plain_texts,
             // How long they may go on is time.
             delegations: m
                 .delegations_key()
                 .map(|(call, tokens, cost, _)| (call, tokens, cost, 0))
                 .collect(),
             dropped: m.dropped.clone(),
+            holds: m.holds.key(m.at_ms),
+            left_out: m.left_out.clone(),
             overflowed: m.overflowed.clone(),
             overran: m.overran.clone(),
             interrupted: m.interrupted.map(|by| match by {

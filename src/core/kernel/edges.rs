@@ -57,6 +57,7 @@ edges! {
     /// Edges out of PRECHECK.
     FromPrecheck from Precheck {
         Infer(Awaited): "every preflight check passed",
+        ValidateCalls(Box<Arrived>): "every preflight check passed, and the call is an input of the run",
         Terminate(Outcome): "a check failed, interrupted, or the total timeout passed",
     }
     /// Edges out of INFER.

@@ -9,7 +9,8 @@ use super::texts::summary_preamble;
 use super::{ClosingReason, EntryDraft, Outcome};
 use crate::contract::{DelegationGrant, Label, RulePlace};
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
+    AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Parameter, Role, ToolInvocation,
+    estimate_tokens,
 };
 
 /// The effects that the session must carry out, in the machine's order.
@@ -56,6 +57,9 @@ pub struct InferRequest {
     pub expected_tokens: u64,
     /// Number of the inference in the run.
     pub inference: InferenceSeq,
+    /// Parameters that the request leaves out: its target refused them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub left_out: BTreeSet<Parameter>,
     /// Messages after the conversation, in this request only.
     pub notices: Vec<AgentMessage>,
     /// Index into the contract's targets.

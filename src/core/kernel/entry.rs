@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Event, FlowRecord, Outcome, Predicate, State};
 use crate::contract::{DelegationGrant, Label};
 use crate::contract::{PolicyDecision, ReportFormat, RulePlace};
-use crate::message::{CallSeq, Digest, InferenceSeq};
+use crate::message::{CallSeq, Digest, InferenceSeq, Parameter};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,6 +191,8 @@ pub enum ClosingReason {
     Stop,
     /// The final report failed.
     FinalReportFailed,
+    /// Two responses in a row were plain text where a final report is asked for.
+    PlainText,
 }
 
 /// Tokens as the machine counts them (semantics §5; 000 §2).
@@ -232,7 +234,7 @@ pub struct ContextBlock {
     pub target: String,
 }
 
-/// A target that the run asks no more.
+/// A target that the run, or the turn, asks no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedTarget {
@@ -248,14 +250,16 @@ pub struct DroppedTarget {
     pub target: String,
 }
 
-/// The reason for dropping a target for the run (semantics §1, §4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The reason for dropping a target (semantics §1, §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropReason {
     /// The first request does not fit it.
     FirstRequest,
-    /// The same request would fail there again.
+    /// The same request would fail there again: dropped for the turn only.
     PermanentFault,
+    /// The provider refuses a parameter that the author stated.
+    StatedParameter,
     /// The provider has no such model.
     UnknownModel,
 }
@@ -380,6 +384,9 @@ pub enum EffectRecord {
         attempt: u32,
         /// The inference.
         inference: InferenceSeq,
+        /// Parameters that the request leaves out: its target refused them.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        left_out: BTreeSet<Parameter>,
         /// Digests of the ephemeral notices in this one request.
         notices: Vec<Digest>,
         /// Index of the target.

@@ -71,7 +71,7 @@ pub enum EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStarted {
-    /// Addresses of the providers for which the contract names a variable; sorted by provider.
+    /// Addresses of the providers for which the contract names a variable, or that a proxy leads to; sorted by provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
     /// Failures of bring-up, for people; sorted by server.
@@ -87,7 +87,7 @@ pub struct RunStarted {
     pub inherited: Option<Inherited>,
     /// The words of the task that the intent rules matched, in order of appearance.
     pub intent_words: Vec<String>,
-    /// The conversation at the start: system, prior messages, task.
+    /// The conversation at the start: system, prior messages, task; under a contract without a target also the call to make.
     pub messages: Vec<AgentMessage>,
     /// The run this one was forked from or delegated by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,6 +151,12 @@ impl RunStarted {
         let said = |role, text: &str| AgentMessage::text(role, text, counter.count(text));
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
+    }
+
+    /// Returns the message with the call that the run is to make, where its contract names no model to ask: the last one.
+    pub fn given_call(&self) -> Option<&AgentMessage> {
+        let last = self.messages.last();
+        last.filter(|last| last.role == Role::Assistant && !last.tool_calls.is_empty())
     }
 
     /// Returns the user's words in a run's initial conversation, joined by line feeds: the intent rules judge them (semantics
@@ -413,7 +419,7 @@ pub enum LostEffect {
     Call(CallSeq),
 }
 
-/// The address of a provider for which the contract names a variable.
+/// The address of a provider for which the contract names a variable, or that a proxy leads to.
 ///
 /// ```
 /// use monolith_core::kernel::ProviderAddress;
@@ -430,13 +436,16 @@ pub struct ProviderAddress {
     pub address: String,
     /// A key of the contract's `providers`.
     pub provider: String,
+    /// The proxy of its requests, without user and password; absent where they go to the address itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
 }
 
 /// A new process took over the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {
-    /// As [`RunStarted::addresses`], for what follows: a model server may have moved.
+    /// As [`RunStarted::addresses`], for what follows: a model server or a proxy may have moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
     /// Differences between each tool server's offer and the contract, for people; sorted by server.
@@ -447,11 +456,22 @@ pub struct Resumed {
     pub confinement: Vec<ServerConfinement>,
     /// The recomputed hash of the contract.
     pub contract_hash: Digest,
+    /// Milliseconds by the wall clock since the last event, in which the run's own clock stood still. Holds shrink by them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elapsed_ms: u64,
     /// As [`RunStarted::tool_servers`], for what follows: a server may be another version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_servers: Vec<ToolServerStatement>,
     /// Exposed names whose pin no longer holds.
     pub tools_changed: Vec<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[expect(

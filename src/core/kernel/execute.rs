@@ -9,7 +9,6 @@ use super::context::{account, target_name};
 use super::delegate::{envelope_disagrees, without_a_run};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
-use super::infer::drop_reason;
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
@@ -94,8 +93,8 @@ impl Machine {
             self.count_usage(failed.inference, usage);
         }
         let asked = self.asked.get(&failed.inference).copied();
-        if let Some((target, reason)) = asked.zip(drop_reason(&failed.fault)) {
-            self.drop_target(target, reason, outbox);
+        if let Some(target) = asked {
+            self.take_fault(target, &failed.fault, outbox);
         }
         let reply = self.end_sample(batch, failed.inference, None, outbox);
         reply.unwrap_or_else(|| self.go_on(batch, outbox, "no summary came"))

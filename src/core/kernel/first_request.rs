@@ -15,6 +15,9 @@ impl Machine {
     /// What it needs, what fits, and its largest part, where no target is left.
     pub(super) fn judge_first_request(&mut self, messages: &[AgentMessage]) -> Result<(), String> {
         let targets = self.contract.attempt_targets();
+        if !self.contract.asks_model() {
+            return Ok(());
+        }
         let closing = self.begins_closing();
         let needs = |target: usize| self.first_request(target, closing);
         let too_small = |target: &usize| self.limit(*target) < needs(*target);

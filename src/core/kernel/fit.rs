@@ -37,9 +37,13 @@ impl Machine {
         *known = projected.min(*known);
     }
 
-    /// The targets that may be asked, in the contract's order.
-    fn left(&self) -> Vec<usize> {
-        self.lineup().left().collect()
+    /// The targets that the request which would follow may go to, in the contract's order.
+    fn left(&self, next: Next) -> Vec<usize> {
+        let lineup = match next {
+            Next::Again | Next::Elsewhere | Next::Retry => self.lineup(),
+            Next::Turn | Next::Closing(_) => self.next_lineup(),
+        };
+        lineup.left().collect()
     }
 
     /// The room that the request which would follow leaves in a target; negative if it does not fit.
@@ -50,7 +54,7 @@ impl Machine {
     /// The targets that the request does not go to: the dropped ones, and those that it does not fit. If it fits none, it goes to
     /// those with the most room.
     pub(super) fn passed_over(&self, next: Next) -> BTreeSet<usize> {
-        let left = self.left();
+        let left = self.left(next);
         let rooms = left.iter().map(|target| self.room(*target, next));
         let least = rooms.max().unwrap_or(0).min(0);
         let is_passed = |target: &usize| {
@@ -72,13 +76,13 @@ impl Machine {
             };
             self.block(target, (fits, self.projected_at(target, next)), reason)
         };
-        let left = self.left().into_iter();
+        let left = self.left(next).into_iter();
         left.filter(is_too_small).map(block).collect()
     }
 
     /// True if no target holds the request that would follow.
     pub(super) fn fits_none(&self, next: Next) -> bool {
-        self.too_small(next).len() == self.left().len()
+        self.too_small(next).len() == self.left(next).len()
     }
 
     /// Item 5: returns what does not fit; a result that was dropped comes first. Empty if the run may continue.
@@ -89,7 +93,7 @@ impl Machine {
         if self.fits_none(wish) {
             return self.too_small(wish);
         }
-        let (projected, threshold) = (self.projected(wish), self.ratio_threshold());
+        let (projected, threshold) = (self.projected(wish), self.ratio_threshold(wish));
         let above = holds(Guard::ContextRatio, projected > threshold);
         let block = || {
             let target = self.next_target(wish);
@@ -121,14 +125,14 @@ impl Machine {
             let schema = self.schema_tokens(target, self.closing.is_some(), self.turn.number);
             i128::from(self.limit(target)) - i128::from(schema)
         };
-        let left = self.left().into_iter();
+        let left = self.left(Next::Turn).into_iter();
         let largest = left.max_by_key(|target| (room(*target), Reverse(*target)));
         largest.map_or((0, u64::MAX), |target| (target, self.limit(target)))
     }
 
     /// Returns the limit of the projection by the forced-synthesis ratio: floor(ratio × window of the largest target left).
-    fn ratio_threshold(&self) -> u64 {
-        let left = self.left().into_iter();
+    fn ratio_threshold(&self, next: Next) -> u64 {
+        let left = self.left(next).into_iter();
         let window = left.map(|target| window(&self.contract, target)).max();
         let window = u128::from(window.unwrap_or(0));
         let ratio = u128::from(self.contract.context_budget.ratio_ppm());

@@ -14,6 +14,7 @@ use super::texts::FailedReason;
 use super::{FlowRecord, FlowSource, Inherited, OutcomeCode, RunStarted};
 use crate::contract::{
     AGENT_PREFIX, BATCH, FINAL_REPORT, FlowAction, FlowRule, Label, PROGRESS_REPORT, RulePlace,
+    WireNames,
 };
 use crate::message::{AgentMessage, Role, ToolInvocation, is_blank, rounded_value};
 
@@ -220,7 +221,8 @@ impl Machine {
     /// Returns the answer to a call that a rule of `flow` denies.
     pub(super) fn flow_denial(&self, call: &ToolInvocation) -> Option<FailedReason> {
         let (_, rule) = self.flow_of(call).filter(|_| self.flow_denies(call))?;
-        let (tool, from) = (&call.name, rule.source_words());
+        let tool = WireNames::of(&self.contract).wire(&call.name);
+        let from = rule.source_words();
         let unless = match rule.unless_given.as_slice() {
             [] => String::new(),
             names => format!(

@@ -1,17 +1,17 @@
 //! INFER: rests until an inference has come back, or a wait before it has ended.
 
-use super::context::{account, target_name};
+use super::context::account;
 use super::edges::{FromInfer, Reply};
+use super::faults::Remedy;
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::stage::{Arrived, Awaited};
 use super::turn::Failure;
 use super::{
-    DropReason, DroppedTarget, EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode,
-    ToolExposure, XmlOffer,
+    EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode, ToolExposure, XmlOffer,
 };
 use crate::contract::ToolTransport;
-use crate::message::{InferenceSeq, ProviderFault, ProviderFaultClass, exact_sum};
+use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
 
 /// The most slots that one turn offers: each is named in the request.
 const MAX_SLOTS: u32 = 100;
@@ -28,6 +28,7 @@ impl Machine {
                 if returned.inference == awaited =>
             {
                 self.notices.clear();
+                self.has_answered(returned.inference);
                 self.count_usage(returned.inference, &returned.usage);
                 Reply::Go(FromInfer::ValidateCalls(Box::new(Arrived {
                     gate_breached: returned.gate_breached,
@@ -38,7 +39,6 @@ impl Machine {
             (EventKind::InferenceFailed(failed), Awaited::Inference(awaited))
                 if failed.inference == awaited =>
             {
-                self.notices.clear();
                 self.fail_attempt(failed, outbox);
                 Reply::Go(FromInfer::Commit)
             }
@@ -75,14 +75,20 @@ impl Machine {
     }
 
     fn fail_attempt(&mut self, failed: &InferenceFailed, outbox: &mut Outbox) {
-        if failed.fault.class == ProviderFaultClass::ContextOverflow {
-            self.record_overflow();
-        }
-        if let Some(reason) = drop_reason(&failed.fault) {
-            self.drop_target(self.turn.target(), reason, outbox);
-        }
         if let Some(usage) = &failed.usage {
             self.count_usage(failed.inference, usage);
+        }
+        let remedy = self.take_fault(self.turn.target(), &failed.fault, outbox);
+        if remedy == Remedy::Repeat {
+            // The same attempt with the same notices.
+            self.verdict = Verdict::ParametersRefused;
+            return;
+        }
+        if failed.fault.class == ProviderFaultClass::ContextOverflow {
+            // The same attempt at another target, with the same notices.
+            self.record_overflow();
+        } else {
+            self.notices.clear();
         }
         self.verdict = Verdict::Failed(match failed.fault.class {
             ProviderFaultClass::Refusal => Failure::Refused(OutcomeCode::Refusal),
@@ -96,20 +102,11 @@ impl Machine {
             | ProviderFaultClass::ContextOverflow
             | ProviderFaultClass::InvalidResponse) => Failure::Provider {
                 class,
-                retry_after_ms: failed.fault.retry_after_ms,
-                ends_target: failed.fault.ends_target(),
+                dropped: match remedy {
+                    Remedy::Dropped(reason) => Some(reason),
+                    Remedy::Repeat | Remedy::Retry => None,
+                },
             },
-        });
-    }
-
-    /// Asks a target no more.
-    pub(super) fn drop_target(&mut self, target: usize, reason: DropReason, outbox: &mut Outbox) {
-        self.dropped.insert(target);
-        outbox.dropped.push(DroppedTarget {
-            limit: None,
-            projected: None,
-            reason,
-            target: target_name(&self.contract, target),
         });
     }
 
@@ -135,6 +132,7 @@ impl Machine {
             closing: self.closing,
             expected_tokens: request_account.expected,
             inference,
+            left_out: self.left_out.of(target),
             // Kept until the answer comes: a request that is lost is sent again as it was.
             notices: self.notices.clone(),
             target,
@@ -153,6 +151,7 @@ impl Machine {
             closing: None,
             expected_tokens,
             inference: self.next_inference(target),
+            left_out: self.left_out.of(target),
             notices: Vec::new(),
             target,
             tools: ToolExposure::Withheld,
@@ -202,16 +201,5 @@ impl Machine {
             genesis: self.genesis,
             slots,
         })
-    }
-}
-
-/// Returns why that fault drops its target, or `None`.
-pub(super) const fn drop_reason(fault: &ProviderFault) -> Option<DropReason> {
-    if fault.unknown_model {
-        Some(DropReason::UnknownModel)
-    } else if fault.permanent {
-        Some(DropReason::PermanentFault)
-    } else {
-        None
     }
 }

@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::nearest::nearest;
 use super::session::Unit;
 use super::texts::FailedReason;
-use crate::contract::{RulePlace, Ruling, StepsLeft, ToolPolicy};
+use crate::contract::{RulePlace, Ruling, StepsLeft, ToolPolicy, WireNames, signature};
 use crate::message::{AgentMessage, Digest, ToolInvocation};
 
 /// The verdict on a message's calls.
@@ -141,6 +141,7 @@ impl Machine {
             return Some(FailedReason::NotFound { name, nearest });
         }
         if self.is_outside(&name) {
+            let name = WireNames::of(&self.contract).wire(&name);
             return Some(FailedReason::NotAllowed { name });
         }
         if self.tools_changed.contains(&name) {
@@ -153,14 +154,19 @@ impl Machine {
             .validators
             .validate_within(&name, &call.arguments, left);
         match fault {
-            Err(fault) if self.agent(&name).is_some() => Some(FailedReason::InvalidParameters {
-                pointer: fault.pointer,
-                rule: fault.rule,
-            }),
-            Err(fault) => Some(FailedReason::Invalid {
-                pointer: fault.pointer,
-                rule: fault.rule,
-            }),
+            Err(fault) => {
+                let takes = self
+                    .contract
+                    .tool(&name)
+                    .map(|tool| signature(&tool.input_schema));
+                let (pointer, rule) = (fault.pointer, fault.rule);
+                let rule = format!("{rule}. Arguments: {}", takes.unwrap_or_default());
+                Some(if self.agent(&name).is_some() {
+                    FailedReason::InvalidParameters { pointer, rule }
+                } else {
+                    FailedReason::Invalid { pointer, rule }
+                })
+            }
             Ok(()) => self.delegation_fault(&name).or_else(|| {
                 // Under strict mode such a call breaks the contract, once the message is judged as a whole.
                 let strict = self.contract.strict_mode;
@@ -177,14 +183,13 @@ impl Machine {
         tool.is_some_and(|tool| !terms.allows(name) || !terms.offers_to(self.turn.target(), tool))
     }
 
-    /// The names that the model was offered and that are nearest to one that is in no manifest.
+    /// The wire names that the model was offered and that are nearest to one that is in no manifest.
     fn nearest_to(&self, name: &str) -> Vec<String> {
+        let names = WireNames::of(&self.contract);
         let offered = self.contract.offered_to(self.turn.target(), false);
-        let offered = offered.map(|tool| tool.name.as_str());
-        nearest(
-            name,
-            offered.filter(|one| !self.tools_changed.contains(*one)),
-        )
+        let offered = offered.filter(|tool| !self.tools_changed.contains(&tool.name));
+        let offered: Vec<String> = offered.map(|tool| names.wire(&tool.name)).collect();
+        nearest(name, offered.iter().map(String::as_str))
     }
 
     /// Of the calls that could run, the first `max_tool_calls_per_turn` do.

@@ -9,9 +9,11 @@ use statig::{Outcome as Handled, StateOrSuperstate, blocking};
 
 use super::context::ContextLedger;
 use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
+use super::faults::LeftOut;
 use super::flow::LabelLedger;
 use super::guard::{Guard, holds};
 use super::history::{CallHistory, Conversation};
+use super::holds::Holds;
 use super::lineup::Lineup;
 use super::outbox::Outbox;
 use super::predicate::Proof;
@@ -23,7 +25,7 @@ use super::{
     Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, OutcomeCode,
 };
 use crate::contract::{DelegationGrant, ExecutionContract, ToolPolicy, Validators};
-use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, Usage, exact_sum};
+use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, RunId, Usage, exact_sum};
 
 /// The result of a step, for COMMIT to judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -46,6 +48,8 @@ pub(super) enum Verdict {
     EnvelopeMalformed,
     /// The inference was lost with the process that waited for it.
     Lost,
+    /// The provider refused parameters that are left out from now on: the same attempt again.
+    ParametersRefused,
     /// A stop ended the wait before an attempt.
     WaitEnded,
 }
@@ -61,6 +65,7 @@ pub(super) struct Machine {
     pub(super) validators: Arc<Validators>,
     pub(super) at_ms: u64,
     pub(super) events: Digest,
+    pub(super) run_id: RunId,
     /// `H_0` of the run.
     pub(super) genesis: Digest,
     pub(super) seq: u64,
@@ -73,8 +78,15 @@ pub(super) struct Machine {
     pub(super) verdict: Verdict,
     /// Turns in a row of which no call was authorised and one at least was refused for its name or its arguments.
     pub(super) invalid_turns: u32,
-    /// Targets that are not asked any more: the first request does not fit them, or they do not know their model.
+    /// Responses in a row that were plain text, and drew a notice for that.
+    pub(super) plain_texts: u32,
+    /// Targets that are not asked any more: the first request does not fit them, they do not know their model, or they refuse a
+    /// parameter that the author stated.
     pub(super) dropped: BTreeSet<usize>,
+    /// Targets whose last answer was a fault that may pass.
+    pub(super) holds: Holds,
+    /// Default parameters that a target refused.
+    pub(super) left_out: LeftOut,
     /// The smallest projection of which each target said that it does not fit.
     pub(super) overflowed: BTreeMap<usize, u64>,
     /// Targets that reported a longer answer than `max_output_tokens`: the context window bounds the next one.
@@ -99,6 +111,8 @@ pub(super) struct Machine {
     pub(super) intent_words: Vec<String>,
     pub(super) labels: LabelLedger,
     pub(super) clock: RunClock,
+    /// The message with the call that is an input of the run, until it is validated.
+    pub(super) given: Option<AgentMessage>,
 }
 
 /// The machine's input: an event from outside, or the push that takes it through a passed state.
@@ -175,16 +189,28 @@ impl Machine {
         self.contract.tool_policy == ToolPolicy::Required && self.proof.is_none()
     }
 
-    /// The targets that may be asked.
+    /// The targets that may be asked in this turn.
     pub(super) fn lineup(&self) -> Lineup<'_> {
+        Lineup {
+            dropped: &self.dropped,
+            dropped_in_turn: self.turn.dropped(),
+            holds: &self.holds,
+            now_ms: self.at_ms,
+            targets: self.contract.attempt_targets(),
+        }
+    }
+
+    /// The targets that may be asked in the next turn.
+    pub(super) fn next_lineup(&self) -> Lineup<'_> {
         self.lineup_without(&self.dropped)
     }
 
     /// The targets without these.
-    pub(super) fn lineup_without<'t>(&self, dropped: &'t BTreeSet<usize>) -> Lineup<'t> {
+    pub(super) fn lineup_without<'t>(&'t self, passed_over: &'t BTreeSet<usize>) -> Lineup<'t> {
         Lineup {
-            dropped,
-            targets: self.contract.attempt_targets(),
+            dropped: passed_over,
+            dropped_in_turn: const { &BTreeSet::new() },
+            ..self.lineup()
         }
     }
 

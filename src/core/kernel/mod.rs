@@ -30,6 +30,7 @@ mod ending;
 mod entry;
 mod event;
 mod execute;
+mod faults;
 mod first_request;
 mod fit;
 mod flow;
@@ -37,6 +38,7 @@ mod flow_record;
 mod gate;
 mod guard;
 mod history;
+mod holds;
 mod infer;
 mod judge;
 mod lineup;
@@ -66,11 +68,15 @@ mod tests_delegation_tree;
 #[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
+mod tests_faults;
+#[cfg(test)]
 mod tests_filter;
 #[cfg(test)]
 mod tests_fit;
 #[cfg(test)]
 mod tests_flow;
+#[cfg(test)]
+mod tests_given;
 #[cfg(test)]
 mod tests_letters;
 #[cfg(test)]
@@ -84,6 +90,8 @@ mod tests_questions;
 #[cfg(test)]
 mod tests_random;
 #[cfg(test)]
+mod tests_reading;
+#[cfg(test)]
 mod tests_review;
 #[cfg(test)]
 mod tests_rules;
@@ -93,6 +101,7 @@ mod tests_steps;
 mod tests_strict;
 #[cfg(test)]
 mod tests_variants;
+mod text_answer;
 mod texts;
 mod turn;
 mod validate_calls;

@@ -12,7 +12,7 @@ use super::machine::{Machine, Verdict};
 use super::predicate::Proof;
 use super::session::Report;
 use super::texts::FailedReason;
-use crate::contract::{ToolOutputBudget, ToolTransport};
+use crate::contract::{ToolOutputBudget, ToolTransport, WireNames};
 use crate::message::{
     AgentMessage, EnvelopeStatus, Observed, ObservedStatus, TokenCounter, ToolEnvelope,
     cut_to_limit, estimate_tokens, exact_sum,
@@ -136,13 +136,14 @@ impl Machine {
 
     /// The observation of a container: what came of each call in it. The whole is never cut; its parts were.
     fn append_parts(&mut self, container: String, parts: &[(String, String, Seen)]) {
+        let names = WireNames::of(&self.contract);
         let rendered = |text: fn(&Seen) -> &str| {
             let shown: Vec<PartShown<'_>> = parts
                 .iter()
                 .map(|(label, tool, seen)| PartShown {
                     id: label,
                     output: text(seen),
-                    tool,
+                    tool: names.wire(tool),
                 })
                 .collect();
             // Three strings each: serialising them cannot fail.
@@ -316,7 +317,7 @@ enum Counted {
 struct PartShown<'a> {
     id: &'a str,
     output: &'a str,
-    tool: &'a str,
+    tool: String,
 }
 
 /// True if the model sees words of the tool: the result, its beginning, its error, or a summary of it.

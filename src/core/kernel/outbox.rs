@@ -49,6 +49,7 @@ impl Outbox {
         let record = EffectRecord::Infer {
             attempt: request.attempt,
             inference: request.inference,
+            left_out: request.left_out.clone(),
             notices: request
                 .notices
                 .iter()

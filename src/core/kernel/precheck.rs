@@ -1,19 +1,22 @@
 //! PRECHECK: every check in its order, all recorded, the first failed gives the code (semantics §1).
 
-use super::commit::{Carried, Decision, Ending};
+use super::commit::{Carried, Decision, Ending, Next};
 use super::edges::{FromPrecheck, Reply};
 use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;
+use super::stage::Arrived;
 use super::{
     AgentOutcome, Check, CheckName, EventKind, LostEffect, Outcome, OutcomeCode, PolicyRecord,
-    PredicateName, Probed, RunStarted,
+    Predicate, PredicateName, Probed, RunStarted,
 };
 use crate::contract::{
-    CONTRACT_FORMAT, SEMANTICS_VERSION, TermFault, ToolFault, context_feasible, profile_faults,
-    structure_faults, tool_faults_with,
+    CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION, TermFault, ToolFault, context_feasible,
+    profile_faults, structure_faults, tool_faults_with,
 };
-use crate::message::{AgentMessage, Role};
+use crate::message::{
+    AdapterStatus, AgentMessage, Digest, ProtocolAdapterResult, Role, StopReason, Usage,
+};
 
 impl Machine {
     /// The checks that need no probe, in their order.
@@ -26,11 +29,11 @@ impl Machine {
         let contract = &self.contract;
         let mut structure = texts(structure_faults(contract));
         structure.extend(opening_fault(&contract.system, &inputs.messages));
+        structure.extend(given_fault(contract, inputs));
         let stated = contract.contract_hash();
         let computed = contract.rehash();
-        let provenance = !contract.contract_id().is_empty()
-            && !contract.model_profile_id.is_empty()
-            && !contract.targets.is_empty();
+        let known = |id: &str| !id.is_empty() || !contract.asks_model();
+        let provenance = !contract.contract_id().is_empty() && known(&contract.model_profile_id);
         let hash_ok = stated == computed && stated == inputs.contract_hash;
         let tools = tool_faults_with(contract, &self.validators);
         let mut profile = texts(profile_faults(contract));
@@ -115,7 +118,7 @@ impl Machine {
 
     fn judge_precheck(&mut self, probed: &Probed, outbox: &mut Outbox) -> Reply<FromPrecheck> {
         let answers = |target: usize| probed.targets.get(target).is_some_and(|t| t.responsive);
-        let responsive = self.lineup().left().any(answers);
+        let responsive = !self.contract.asks_model() || self.lineup().left().any(answers);
         let details: Vec<&str> = probed.targets.iter().map(|t| t.detail.as_str()).collect();
         let mut checks = std::mem::take(&mut self.checks);
         checks.push(Check {
@@ -139,12 +142,47 @@ impl Machine {
             (None, _) => None,
         };
         outbox.checks = checks;
+        if ended.is_none()
+            && !self.stop_requested
+            && let Some(message) = self.given.take()
+        {
+            return Reply::Go(self.hand_in(message, outbox));
+        }
         outbox.dropped = self.dropped_by_size();
         let decision = ended.map_or_else(|| self.decide_first(), Decision::End);
         Reply::Go(match self.carry_out(decision, outbox) {
             Carried::On(awaited) => FromPrecheck::Infer(awaited),
             Carried::Out(outcome) => FromPrecheck::Terminate(outcome),
         })
+    }
+
+    /// Validates the call that is an input of the run as that of a message: no inference stands behind it.
+    fn hand_in(&mut self, message: AgentMessage, outbox: &mut Outbox) -> FromPrecheck {
+        outbox.predicate = Some(Predicate {
+            item: 0,
+            name: PredicateName::ChecksPassed,
+        });
+        self.begin_turn(self.next_target(Next::Turn));
+        FromPrecheck::ValidateCalls(Box::new(Arrived {
+            gate_breached: false,
+            result: ProtocolAdapterResult {
+                adapter_version: String::new(),
+                canonical_message: Some(message),
+                excerpt: None,
+                failure_code: None,
+                pointer: None,
+                raw_hash: Digest::ZERO,
+                repair: None,
+                served_by: None,
+                status: AdapterStatus::Native,
+                stop: StopReason::End,
+                stop_word: None,
+                tag_warnings: Vec::new(),
+                usage: None,
+                withheld: None,
+            },
+            usage: Usage::default(),
+        }))
     }
 
     /// The end of a run that never left PRECHECK: interrupted, out of time, or resumed under another contract.
@@ -204,6 +242,19 @@ fn opening_fault(system: &str, messages: &[AgentMessage]) -> Option<String> {
         spoken == [0] && said == system
     };
     (!fits).then(|| "the conversation does not begin with the contract's system prompt".to_owned())
+}
+
+/// Returns the fault of the call that a run is given. A run that asks a model gets its calls from that.
+fn given_fault(contract: &ExecutionContract, inputs: &RunStarted) -> Option<String> {
+    if contract.asks_model() {
+        return None;
+    }
+    let calls = inputs.given_call().map_or(0, |call| call.tool_calls.len());
+    (calls != 1).then(|| {
+        format!(
+            "a contract without a target needs one call in the last message, and it has {calls}"
+        )
+    })
 }
 
 fn texts(faults: Vec<TermFault>) -> Vec<String> {

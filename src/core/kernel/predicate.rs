@@ -45,7 +45,7 @@ pub enum PredicateName {
     FatalProviderFault,
     /// So many turns in a row asked for tools by names or with arguments that are refused.
     InvalidTurns,
-    /// No target is left that knows its model.
+    /// No target is left that takes the request.
     NoTargetLeft,
     /// A rejection, and no format retry left.
     FormatRetriesExhausted,
@@ -55,10 +55,14 @@ pub enum PredicateName {
     AttemptsExhausted,
     /// The final report failed: closing turn, or the end where that was it.
     FinalReportFailed,
+    /// Two responses in a row were plain text where a final report is asked for: closing turn.
+    PlainText,
     /// The context is used up: closing turn.
     Context,
     /// An acceptable terminal response, and the policy is satisfied.
     TerminalResponse,
+    /// The call that is an input of the run has ended.
+    GivenCall,
     /// A stop was asked for: closing turn, or the end where none is possible.
     Stop,
     /// The next request would exceed a limit.
@@ -90,12 +94,14 @@ impl PredicateName {
             Self::FatalProviderFault => "fatal provider fault",
             Self::FormatRetriesExhausted => "rejected, no format retry left",
             Self::InvalidTurns => "too many turns in a row with refused calls only",
-            Self::NoTargetLeft => "no target is left that knows its model",
+            Self::NoTargetLeft => "no target is left that takes the request",
             Self::Refused => "refused by every target asked",
             Self::AttemptsExhausted => "attempts of the turn used up",
             Self::FinalReportFailed => "the final report failed",
+            Self::PlainText => "plain text twice in a row",
             Self::Context => "context used up",
             Self::TerminalResponse => "terminal response, policy satisfied",
+            Self::GivenCall => "the call that the run was given has ended",
             Self::Stop => "stop requested",
             Self::NextExceedsBudget => "the next request would exceed a budget",
             Self::SynthesisWithoutProof => "closing turn due without the required tool proof",

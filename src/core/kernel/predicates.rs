@@ -8,10 +8,14 @@ use super::machine::{Machine, Verdict};
 use super::predicate::{required_success, unproven_success};
 use super::turn::Failure;
 use super::{
-    AgentOutcome, ClosingReason, Interrupter, Outcome, OutcomeCode, Predicate, PredicateName,
+    AgentOutcome, ClosingReason, DropReason, Interrupter, Outcome, OutcomeCode, Predicate,
+    PredicateName,
 };
 use crate::contract::ToolPolicy;
 use crate::message::estimate_tokens;
+
+/// The most responses of plain text in a row that draw a notice.
+const MAX_PLAIN_TEXTS: u32 = 2;
 
 impl Machine {
     /// All seven items, for the step that COMMIT looks at.
@@ -21,6 +25,7 @@ impl Machine {
             .or_else(|| self.decide_violation())
             .or_else(|| self.decide_fault())
             .or_else(|| self.decide_terminal())
+            .or_else(|| self.decide_given())
             .map_or_else(|| self.decide_next(self.next_in_turn()), Decision::End)
     }
 
@@ -122,6 +127,7 @@ impl Machine {
             | Verdict::Violation(_)
             | Verdict::Limit(_)
             | Verdict::Lost
+            | Verdict::ParametersRefused
             | Verdict::WaitEnded => return none_left(),
         };
         if let Some(code) = failure.fatal_code()
@@ -214,15 +220,44 @@ impl Machine {
     }
 
     pub(super) fn no_target_is_left(&self) -> bool {
-        holds(Guard::NoTargetLeft, self.lineup().left().next().is_none())
+        // An attempt that did not fail leads to another turn, whose targets were not asked yet.
+        let lineup = match self.verdict {
+            Verdict::Failed(_) => self.lineup(),
+            Verdict::None
+            | Verdict::Advanced
+            | Verdict::ReportFailed
+            | Verdict::Terminal
+            | Verdict::Violation(_)
+            | Verdict::Limit(_)
+            | Verdict::EnvelopeMalformed
+            | Verdict::Lost
+            | Verdict::ParametersRefused
+            | Verdict::WaitEnded => self.next_lineup(),
+        };
+        holds(
+            Guard::NoTargetLeft,
+            lineup.left().next().is_none() && self.contract.asks_model(),
+        )
     }
 
-    /// Every target was dropped, the last one since its provider does not know the model.
+    /// Every target was dropped: the last one's reason is the cause.
     fn no_target_left(&self) -> Ending {
+        let refused_parameter = matches!(
+            self.verdict,
+            Verdict::Failed(Failure::Provider {
+                dropped: Some(DropReason::StatedParameter),
+                ..
+            })
+        );
         let (class, code) = if self.inference_succeeded {
             (
                 AgentOutcome::FailedBudgetExhausted,
                 OutcomeCode::AttemptsExhausted,
+            )
+        } else if refused_parameter {
+            (
+                AgentOutcome::FailedPreflight,
+                OutcomeCode::ProfileIncompatible,
             )
         } else {
             (AgentOutcome::FailedPreflight, OutcomeCode::ModelUnavailable)
@@ -251,6 +286,24 @@ impl Machine {
         Some(Ending::by(6, PredicateName::TerminalResponse, outcome))
     }
 
+    /// Item 6 of a run that asks no model: its one call has ended, and nothing follows.
+    fn decide_given(&self) -> Option<Ending> {
+        if self.contract.asks_model() {
+            return None;
+        }
+        let outcome = match &self.proof {
+            Some(proof) => required_success(proof.clone(), OutcomeCode::ToolResult),
+            None if self.stop_requested => {
+                Outcome::new(AgentOutcome::Interrupted, OutcomeCode::Stop)
+            }
+            None => Outcome::new(
+                AgentOutcome::FailedProtocolNoTools,
+                OutcomeCode::ProofNotSucceeded,
+            ),
+        };
+        Some(Ending::by(6, PredicateName::GivenCall, outcome))
+    }
+
     fn attempts_used_up(&self) -> bool {
         holds(
             Guard::AttemptLimit,
@@ -261,7 +314,7 @@ impl Machine {
     /// Returns the next step of the run if nothing prevents it.
     pub(super) fn next_in_turn(&self) -> Next {
         match &self.verdict {
-            Verdict::Lost | Verdict::WaitEnded => Next::Again,
+            Verdict::Lost | Verdict::ParametersRefused | Verdict::WaitEnded => Next::Again,
             Verdict::Failed(failure) if failure.is_overflow() => Next::Elsewhere,
             Verdict::Failed(_) if !self.attempts_used_up() => Next::Retry,
             Verdict::None
@@ -289,6 +342,11 @@ impl Machine {
                 PredicateName::Context,
                 Next::Closing(ClosingReason::Context),
             );
+        }
+        let is_plain = self.closing.is_none() && self.plain_texts >= MAX_PLAIN_TEXTS;
+        if holds(Guard::PlainText, is_plain) {
+            let closing = Next::Closing(ClosingReason::PlainText);
+            return self.within_budgets(7, PredicateName::PlainText, closing);
         }
         self.decide_turn(wish)
     }
@@ -336,7 +394,10 @@ impl Machine {
             // The closing turn that the stop asked for takes its course.
             Some(ClosingReason::Stop) => self.decide_turn(wish),
             Some(
-                ClosingReason::MaxTurns | ClosingReason::Context | ClosingReason::FinalReportFailed,
+                ClosingReason::MaxTurns
+                | ClosingReason::Context
+                | ClosingReason::FinalReportFailed
+                | ClosingReason::PlainText,
             ) => stopped(),
             None if self.turn.number == 0 || self.required_unproven() => stopped(),
             None => {
@@ -369,7 +430,7 @@ impl Machine {
             ),
             ClosingReason::Context => (AgentOutcome::FailedBudgetExhausted, OutcomeCode::Context),
             ClosingReason::Stop => (AgentOutcome::Interrupted, OutcomeCode::Stop),
-            ClosingReason::FinalReportFailed => (
+            ClosingReason::FinalReportFailed | ClosingReason::PlainText => (
                 AgentOutcome::FailedValidation,
                 OutcomeCode::FinalReportSchema,
             ),
@@ -388,10 +449,13 @@ impl Machine {
                 let outcome = Outcome::new(AgentOutcome::FailedBudgetExhausted, code);
                 Ending::by(7, PredicateName::NextExceedsBudget, outcome).into()
             }
-            None => Decision::Continue {
-                predicate: Predicate { item, name },
-                next,
-            },
+            None => self.waits_too_long(next).map_or(
+                Decision::Continue {
+                    predicate: Predicate { item, name },
+                    next,
+                },
+                Decision::End,
+            ),
         }
     }
 

@@ -45,6 +45,8 @@ impl Outbox {
     ) {
         let target_index = machine.turn.target();
         let target = machine.contract.targets.get(target_index);
+        // The call of such a run has no attempt, so no adapter and no model stand behind it.
+        let target = target.filter(|_| machine.contract.asks_model());
         let action = Action {
             adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),
             attempt: machine.turn.attempt,

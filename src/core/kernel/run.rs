@@ -8,8 +8,10 @@ use statig::blocking::{IntoStateMachineExt, StateMachine};
 use super::commit::Next;
 use super::context::ContextLedger;
 use super::digest::leaves_out_digests;
+use super::faults::LeftOut;
 use super::flow::LabelLedger;
 use super::history::{CallHistory, Conversation};
+use super::holds::Holds;
 use super::machine::{Input, Machine, RunClock, Verdict};
 use super::outbox::Outbox;
 use super::session::Report;
@@ -45,6 +47,7 @@ impl Run {
             validators,
             at_ms: 0,
             events: Digest::ZERO,
+            run_id: started.run_id.clone(),
             genesis,
             seq: 0,
             counters: Counters::default(),
@@ -54,7 +57,10 @@ impl Run {
             asked: BTreeMap::new(),
             verdict: Verdict::None,
             invalid_turns: 0,
+            plain_texts: 0,
             dropped: BTreeSet::new(),
+            holds: Holds::default(),
+            left_out: LeftOut::default(),
             overflowed: BTreeMap::new(),
             overran: BTreeSet::new(),
             suspended: false,
@@ -74,8 +80,14 @@ impl Run {
             intent_words: started.intent_words.clone(),
             labels: LabelLedger::default(),
             clock: RunClock::default(),
+            given: None,
         };
-        for message in &started.messages {
+        if !machine.contract.asks_model() {
+            machine.given = started.given_call().cloned();
+        }
+        let given = usize::from(machine.given.is_some());
+        let spoken = started.messages.len().saturating_sub(given);
+        for message in started.messages.iter().take(spoken) {
             machine.append_pending(message.clone());
         }
         machine.reserve_system(&started.messages);

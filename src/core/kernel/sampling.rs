@@ -110,7 +110,7 @@ impl Machine {
         let terms = &self.contract;
         let target = terms.sampler(tool)?;
         let expected_tokens = asked.bytes.div_ceil(4);
-        if self.dropped.contains(&target)
+        if !self.may_ask(target)
             || expected_tokens > side_limit(terms, target)
             || self.leaves_no_next(target, in_flight, expected_tokens)
         {
@@ -137,6 +137,7 @@ impl Machine {
         if !batch.awaits_sample(returned.inference) {
             return None;
         }
+        self.has_answered(returned.inference);
         self.count_usage(returned.inference, &returned.usage);
         let target = self.asked.get(&returned.inference);
         let target = target.and_then(|target| self.contract.targets.get(*target));
@@ -225,9 +226,9 @@ impl Machine {
 fn sampled(returned: &InferenceReturned, model: &str) -> Option<ObjectText> {
     let result = &returned.result;
     let stop = match result.stop {
-        StopReason::End | StopReason::Unknown => "endTurn",
+        StopReason::End => "endTurn",
         StopReason::Length => "maxTokens",
-        StopReason::Refusal | StopReason::ContentFilter => return None,
+        StopReason::Refusal | StopReason::ContentFilter | StopReason::Unknown => return None,
     };
     let message = result.canonical_message.as_ref()?;
     let sound = result.status != AdapterStatus::Rejected && message.tool_calls.is_empty();

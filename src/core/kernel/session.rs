@@ -10,7 +10,7 @@ use super::entry::ReportRecord;
 use super::machine::Machine;
 use super::texts::FailedReason;
 use super::{OutcomeCode, ReportSource};
-use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool};
+use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool, WireNames};
 use crate::message::{
     AgentMessage, Digest, ObjectText, StopReason, ToolInvocation, estimate_tokens,
 };
@@ -93,6 +93,7 @@ impl Machine {
             .map_err(|fault| invalid(fault.pointer, fault.rule))?;
         let given: BatchArguments<'_> = serde_json::from_str(container.arguments.as_str())
             .map_err(|_| invalid(String::new(), "the calls cannot be read".to_owned()))?;
+        let names = WireNames::of(&self.contract);
         let part = |(n, part): (usize, BatchPart<'_>)| {
             let arguments = ObjectText::parse(part.arguments.get())
                 .map_err(|fault| invalid(format!("/calls/{n}/arguments"), fault.to_string()))?;
@@ -102,7 +103,7 @@ impl Machine {
                 invocation: Cow::Owned(ToolInvocation {
                     arguments,
                     id: format!("{}/{number}", container.id),
-                    name: part.tool,
+                    name: names.own(&part.tool).to_owned(),
                     fault: None,
                     raw_payload: None,
                     source_model: container.source_model.clone(),

@@ -54,7 +54,7 @@ impl Machine {
     /// True if a model is to summarise this result, budgets permitting.
     pub(super) fn summarises(&self, envelope: &ToolEnvelope) -> bool {
         let target = self.contract.summarizer();
-        target.is_some_and(|target| !self.dropped.contains(&target))
+        target.is_some_and(|target| self.may_ask(target))
             && envelope.full.is_some()
             && envelope.status == EnvelopeStatus::Ok
             && !self.nothing_starts()
@@ -90,10 +90,11 @@ impl Machine {
         prompt: u64,
     ) -> bool {
         let terms = &self.contract;
-        let next = self.projected(Next::Turn);
         // Each has its own price, since a price is rounded.
         let prompts = in_flight.iter().copied().chain([(target, prompt)]);
-        let next = [(self.next_target(Next::Turn), next)];
+        let next = || (self.next_target(Next::Turn), self.projected(Next::Turn));
+        let next = terms.asks_model().then(next);
+        let asked = 1 + u64::from(next.is_some());
         let (requests, least) =
             prompts
                 .chain(next)
@@ -101,7 +102,7 @@ impl Machine {
                     let (most_tokens, most_cost) = self.reserved_for(target, prompt);
                     (exact_sum(tokens, most_tokens), exact_sum(cost, most_cost))
                 });
-        let inferences = self.counters.inferences.saturating_add(2);
+        let inferences = self.counters.inferences.saturating_add(asked);
         // What runs below may still use is spoken for.
         let (tokens, cost) = self.reserved();
         let tokens = exact_sum(self.counters.tree_tokens(), tokens);
@@ -127,6 +128,7 @@ impl Machine {
             Shown::Summary { text, tokens }
         });
         if came {
+            self.has_answered(returned.inference);
             self.count_usage(returned.inference, &returned.usage);
         }
         came
@@ -149,7 +151,7 @@ fn summary_of(
 /// The summary in a response, without the white space around it; `None` if it is no whole text.
 fn whole_text(returned: &InferenceReturned) -> Option<&str> {
     let result = &returned.result;
-    let whole = matches!(result.stop, StopReason::End | StopReason::Unknown);
+    let whole = result.stop == StopReason::End;
     let message = result.canonical_message.as_ref()?;
     let sound = result.status != AdapterStatus::Rejected && message.tool_calls.is_empty();
     let text = message.content.trim();

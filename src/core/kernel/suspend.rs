@@ -51,6 +51,13 @@ impl Machine {
         }
         self.tools_changed
             .extend(resumed.tools_changed.iter().cloned());
+        self.holds.pass(resumed.elapsed_ms);
+        if let Resting::Infer(
+            Awaited::Wait { until_ms: end } | Awaited::Due { not_before_ms: end },
+        ) = resting
+        {
+            *end = end.saturating_sub(resumed.elapsed_ms);
+        }
         if holds(
             Guard::ContractMutated,
             resumed.contract_hash != self.contract.contract_hash(),

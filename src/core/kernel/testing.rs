@@ -132,6 +132,8 @@ pub(super) fn target(model: &str) -> TargetTerms {
     TargetTerms {
         adapter_version: "openai-chat/1".to_owned(),
         context_window: 100_000,
+        facts: None,
+        left_out: BTreeMap::new(),
         model: model.to_owned(),
         model_fingerprint: format!("scripted:{model}"),
         model_profile_id: "scripted".to_owned(),
@@ -139,6 +141,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
         provider: "demo".to_owned(),
         sampling: Sampling {
             caching: "full".to_owned(),
+            defaulted: Vec::new(),
             max_output_tokens: 1_000,
             max_output_tokens_unsent: false,
             reasoning: None,
@@ -167,9 +170,15 @@ pub(super) struct Harness {
 
 impl Harness {
     pub(super) fn new(terms: Terms) -> Self {
+        Self::given(terms, None)
+    }
+
+    /// A run whose last message at the start is this one, where there is one.
+    pub(super) fn given(terms: Terms, last: Option<AgentMessage>) -> Self {
         let contract = Arc::new(ExecutionContract::of_terms(terms));
         let validators = Arc::new(Validators::compile(&contract));
-        let started = started(&contract);
+        let mut started = started(&contract);
+        started.messages.extend(last);
         let (run, effects) = Run::start(contract, validators, started);
         let mut harness = Self {
             run,
@@ -269,6 +278,12 @@ impl Harness {
     pub(super) fn fail(&mut self, class: ProviderFaultClass) -> &mut Self {
         let event = failed(self.inference(), class);
         self.push(event)
+    }
+
+    /// The wait that the run is in ends.
+    pub(super) fn wait(&mut self) -> &mut Self {
+        let until = self.run.next_deadline().expect("a wait");
+        self.push_at(until, EventKind::TimerFired)
     }
 
     /// Every call that the last step started returns ok, one after the other, until none is started.

@@ -14,8 +14,8 @@ use crate::contract::{
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
-    InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, SamplingRequest,
-    StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    InputQuestion, ObjectText, Parameter, ProtocolAdapterResult, ProviderFaultClass,
+    SamplingRequest, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
 use responses::response;
@@ -27,6 +27,7 @@ pub(super) enum Response {
     Blank,
     Reasoning,
     Cut,
+    Unended,
     Refused,
     Filtered,
     RefusedRead,
@@ -148,8 +149,12 @@ pub(super) enum Letter {
     Interrupt(Interrupter),
     Timer(When),
     FailsUnknown,
+    FailsPermanently,
+    Refuses(Parameter),
     Suspended,
     Resumed,
+    /// After that many milliseconds without a process.
+    ResumedAfter(u64),
     ResumedOther,
     ResumedWithout,
     StaleAnswer,
@@ -264,6 +269,7 @@ impl Letter {
                     contract.contract_hash()
                 },
                 tool_servers: Vec::new(),
+                elapsed_ms: 0,
                 tools_changed: changed.iter().map(|&t| t.to_owned()).collect(),
             })
         };
@@ -297,6 +303,17 @@ impl Letter {
             Self::FailsUnknown => fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
                 f.fault.unknown_model = true;
             }),
+            Self::FailsPermanently => {
+                fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
+                    f.fault.permanent = true;
+                })
+            }
+            Self::Refuses(parameter) => {
+                fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
+                    f.fault.permanent = true;
+                    f.fault.parameters = vec![parameter];
+                })
+            }
             Self::Suspended => EventKind::Suspended,
             Self::LimitedFor(ms) => fails(
                 failed(ledger.asked()?, ProviderFaultClass::RateLimit),
@@ -329,6 +346,13 @@ impl Letter {
             Self::Interrupt(by) => EventKind::Interrupted(by),
             Self::Timer(_) => EventKind::TimerFired,
             Self::Resumed => resumed(false, &[]),
+            Self::ResumedAfter(ms) => match resumed(false, &[]) {
+                EventKind::Resumed(resumed) => EventKind::Resumed(Resumed {
+                    elapsed_ms: ms,
+                    ..resumed
+                }),
+                other => other,
+            },
             Self::ResumedOther => resumed(true, &[]),
             Self::ResumedWithout => resumed(false, &["read"]),
             Self::StaleAnswer => response_event(Response::Read, run, InferenceSeq(777), 300, None),

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::testing::*;
-use super::{Approval, DropReason, InferenceFailed, ToolExposure};
-use crate::contract::{ApprovalAction, ApprovalRule, ProviderTerms, Terms, ToolPolicy};
+use super::{Approval, DropReason, Effect, InferenceFailed, ToolExposure};
+use crate::contract::{ApprovalAction, ApprovalRule, BATCH, ProviderTerms, Terms, ToolPolicy};
 use crate::kernel::EventKind;
-use crate::message::{ProviderFault, ProviderFaultClass};
+use crate::message::{AgentMessage, ProviderFault, ProviderFaultClass};
 
 /// Two targets, of which the first is not offered `write`.
 fn filtered(strict_mode: bool) -> Terms {
@@ -55,6 +55,73 @@ fn a_call_that_the_model_was_not_offered_is_refused_and_the_other_target_may_mak
     assert_eq!(h.end(), "COMPLETED_WITH_TOOLS (final_message)");
 }
 
+/// The same with `files/` before the name of each tool; every tool may be called.
+fn in_folder(mut terms: Terms) -> Terms {
+    for tool in &mut terms.tools {
+        tool.name = format!("files/{}", tool.name);
+    }
+    Terms {
+        allowed_tools: None,
+        ..terms
+    }
+}
+
+/// 17 §6: the machine knows own names, and the model is told wire names.
+#[test]
+fn texts_to_the_model_have_wire_names() {
+    let mut terms = in_folder(filtered(false));
+    let narrow = terms.providers.get_mut("narrow").unwrap();
+    narrow.tools_denied = vec!["files/write".to_owned()];
+    let mut h = Harness::inferring(terms);
+    h.answer(calls(&["files/write"]));
+    h.answer(calls(&["files_rad"]));
+    let said = h.observations();
+    assert_eq!(said[0], "(tool failed: TOOL_NOT_ALLOWED: files_write)");
+    let nearest = "(tool failed: TOOL_NOT_FOUND: files_rad (nearest: files_read, files_outside))";
+    assert_eq!(said[1], nearest);
+}
+
+/// 17 §6: a model writes the names of a batch's parts itself.
+#[test]
+fn the_parts_of_a_batch_are_read_by_their_wire_names() {
+    let mut h = Harness::inferring(reporting(in_folder(terms(ToolPolicy::Optional))));
+    let part = r#"{"calls":[{"id":"1","tool":"files_write","arguments":{"path":"a"}}]}"#;
+    h.answer(AgentMessage {
+        tool_calls: vec![call("b", BATCH, part)],
+        ..text("")
+    });
+    let started = h.effects.iter().find_map(|effect| match effect {
+        Effect::Execute(order) => Some(order.invocation.name.clone()),
+        _ => None,
+    });
+    assert_eq!(
+        started.as_deref(),
+        Some("files/write"),
+        "{:?}",
+        h.observations()
+    );
+    h.run_tools();
+    let said = h.observations();
+    assert!(said[0].contains(r#""tool":"files_write""#), "{said:?}");
+}
+
+/// 17 §6: what the requests to one target leave out, another target is offered.
+#[test]
+fn a_tool_that_requests_leave_out_is_outside_for_that_target_alone() {
+    let mut terms = filtered(false);
+    let narrow = terms.providers.get_mut("narrow").unwrap();
+    narrow.tools_denied = Vec::new();
+    terms.targets[0]
+        .left_out
+        .insert("write".to_owned(), "x".to_owned());
+    let mut h = Harness::inferring(terms);
+    h.answer(calls(&["write"]));
+    assert_eq!(h.observations(), ["(tool failed: TOOL_NOT_ALLOWED: write)"]);
+    h.fail(ProviderFaultClass::Network)
+        .answer(calls(&["write"]));
+    assert_eq!(h.started_calls().len(), 1);
+}
+
 #[test]
 fn a_target_without_a_tool_is_asked_for_text() {
     let mut terms = filtered(true);
@@ -97,7 +164,7 @@ fn a_permanent_fault_drops_its_target_for_the_run() {
     two.push(permanent(&two));
     assert_eq!(two.request().map(|request| request.target), Some(1));
     two.fail(ProviderFaultClass::Network);
-    assert_eq!(two.request().map(|request| request.target), Some(1));
+    assert!(matches!(two.effects[..], [Effect::Wait { .. }]));
 }
 
 /// The ruling on a call.

@@ -2,10 +2,11 @@
 
 use super::testing::*;
 use super::tests_rules::optional;
-use super::{BlockReason, ClosingReason, EventKind};
+use super::{BlockReason, ClosingReason, EventKind, InferenceFailed};
 use crate::contract::{TargetTerms, Terms, ToolTransport};
 use crate::message::{
-    CallSeq, EnvelopeFields, ObjectText, ProviderFaultClass, ToolEnvelope, ToolOutcome,
+    CallSeq, EnvelopeFields, ObjectText, ProviderFault, ProviderFaultClass, ToolEnvelope,
+    ToolOutcome,
 };
 
 fn closing(h: &Harness) -> Option<ClosingReason> {
@@ -73,6 +74,76 @@ fn an_overflow_takes_no_attempt_and_the_next_target_is_asked() {
     assert_eq!(blocked(&h), [("demo/small".to_owned(), stated)]);
     h.fail(ProviderFaultClass::ContextOverflow);
     assert_eq!(closing(&h), Some(ClosingReason::Context));
+}
+
+#[test]
+fn the_notices_of_a_request_that_overflowed_go_to_the_next_target() {
+    let mut h = Harness::inferring(Terms {
+        max_attempts_per_turn: 3,
+        ..two_windows()
+    });
+    h.answer(text(""));
+    h.answer(text(""));
+    let notices = h.request().expect("a request").notices.clone();
+    assert_eq!((notices.len(), h.request().map(|r| r.target)), (1, Some(0)));
+    h.fail(ProviderFaultClass::ContextOverflow);
+    let request = h.request().expect("a request");
+    assert_eq!((request.target, request.attempt), (1, 3));
+    assert_eq!(request.notices, notices);
+}
+
+#[test]
+fn a_target_on_hold_that_alone_holds_the_request_is_waited_for() {
+    let mut h = Harness::inferring(Terms {
+        max_attempts_per_turn: 3,
+        ..two_windows()
+    });
+    h.fail(ProviderFaultClass::ContextOverflow);
+    h.fail(ProviderFaultClass::Network);
+    assert!(h.request().is_none());
+    h.wait();
+    let request = h.request().expect("a request");
+    assert_eq!((request.target, request.attempt), (1, 2));
+}
+
+#[test]
+fn an_overflow_waits_for_a_target_on_hold_without_an_attempt() {
+    let mut h = Harness::inferring(Terms {
+        targets: two_windows().targets.into_iter().rev().collect(),
+        max_attempts_per_turn: 3,
+        ..optional()
+    });
+    h.fail(ProviderFaultClass::Network);
+    h.fail(ProviderFaultClass::ContextOverflow);
+    assert!(h.request().is_none());
+    h.wait();
+    let request = h.request().expect("a request");
+    assert_eq!((request.target, request.attempt), (0, 2));
+}
+
+#[test]
+fn a_target_dropped_for_the_turn_is_no_target_that_holds_the_request() {
+    let mut h = Harness::inferring(Terms {
+        max_attempts_per_turn: 3,
+        ..two_windows()
+    });
+    let mut fault = ProviderFault::new(ProviderFaultClass::Model, "no");
+    fault.permanent = true;
+    h.push(EventKind::InferenceFailed(InferenceFailed {
+        fault,
+        gated: false,
+        inference: h.inference(),
+        redacted: false,
+        request_hash: None,
+        usage: None,
+    }));
+    assert_eq!(h.request().map(|r| r.target), Some(1));
+    h.fail(ProviderFaultClass::ContextOverflow);
+    let request = h.request().expect("the closing turn");
+    assert_eq!(
+        (request.target, request.closing),
+        (0, Some(ClosingReason::Context))
+    );
 }
 
 #[test]

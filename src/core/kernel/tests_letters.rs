@@ -7,7 +7,7 @@ use Letter::{
 use super::Interrupter;
 use super::tests_alphabet::{Does, Letter, Response, When};
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
+    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, Parameter, ProtocolAdapterResult,
     ProviderFaultClass as Fault, Role, StopReason, ToolInvocation,
 };
 
@@ -71,6 +71,7 @@ pub(super) const PROSE: &[Letter] = &[
     Returns(Response::Blank),
     Returns(Response::Reasoning),
     Returns(Response::Cut),
+    Returns(Response::Unended),
     Returns(Response::Refused),
     Returns(Response::Filtered),
     Returns(Response::Breached),
@@ -108,6 +109,16 @@ pub(super) const WRONG: &[Letter] = &[
     Returns(Response::ReadUnreadable),
     Returns(Response::OutsideReadRead),
     Returns(Response::Rejected),
+];
+pub(super) const REFUSALS: &[Letter] = &[
+    Letter::Refuses(Parameter::MaxOutputTokens),
+    Letter::Refuses(Parameter::StreamOptions),
+    Letter::FailsPermanently,
+    Fails(Fault::Network),
+    Letter::LimitedFor(3_000_000),
+    Letter::Suspended,
+    Letter::ResumedAfter(5_000),
+    Letter::Stop,
 ];
 pub(super) const FAULTS: &[Letter] = &[
     Fails(Fault::RateLimit),
@@ -258,6 +269,7 @@ pub(super) fn native(message: AgentMessage) -> ProtocolAdapterResult {
         repair: None,
         status: AdapterStatus::Native,
         stop: StopReason::End,
+        stop_word: None,
         served_by: None,
         tag_warnings: Vec::new(),
         usage: None,

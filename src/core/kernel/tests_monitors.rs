@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tests_filter::{RuleResult, counts, rule_result};
 use super::{
-    AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
-    Outcome, OutcomeCode as Code, Run, SampleRequest, State, SummaryRequest, ToolExposure,
+    AgentOutcome as Class, DropReason, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind,
+    LostEffect, Outcome, OutcomeCode as Code, Run, SampleRequest, State, SummaryRequest,
+    ToolExposure,
 };
 use crate::contract::{
     Completion, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT, ToolPolicy, ToolProof,
@@ -66,8 +67,10 @@ pub(super) struct Ledger {
     started: BTreeMap<String, u64>,
     alike: BTreeMap<(String, Digest), u64>,
     turn_started: u64,
-    /// The names of the targets that entries say were dropped.
+    /// The names of the targets that entries say were dropped, for the run.
     dropped: BTreeSet<String>,
+    /// The same for the turn.
+    dropped_in_turn: BTreeSet<String>,
     entries: u64,
     place: State,
     flows: flows::Shown,
@@ -115,6 +118,7 @@ impl Ledger {
             alike: BTreeMap::new(),
             turn_started: 0,
             dropped: BTreeSet::new(),
+            dropped_in_turn: BTreeSet::new(),
             entries,
             place: State::Precheck,
             flows: flows::Shown::beginning(first),
@@ -359,11 +363,17 @@ impl Ledger {
             if action.step_id != self.turn {
                 (self.turn, self.turn_started) = (action.step_id, 0);
                 self.turn_began = self.run_ms();
+                self.dropped_in_turn.clear();
             }
             self.entries += 1;
             self.place = action.to;
-            let dropped = action.dropped_targets.iter();
-            self.dropped.extend(dropped.map(|d| d.target.clone()));
+            for dropped in &action.dropped_targets {
+                let list = match dropped.reason {
+                    DropReason::PermanentFault => &mut self.dropped_in_turn,
+                    _ => &mut self.dropped,
+                };
+                list.insert(dropped.target.clone());
+            }
         }
         let records: usize = entries.iter().map(|e| e.action.effects.len()).sum();
         hold(records == rest.len(), || {

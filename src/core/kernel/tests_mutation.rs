@@ -36,6 +36,7 @@ const REVEALING: &[(&str, &[Guard])] = &[
             Guard::AttemptLimit,
             Guard::BlankResponse,
             Guard::CutResponse,
+            Guard::UnknownStop,
             Guard::RefusedResponse,
         ],
     ),
@@ -43,6 +44,7 @@ const REVEALING: &[(&str, &[Guard])] = &[
         "optional: reports",
         &[
             Guard::ReportAttempts,
+            Guard::PlainText,
             Guard::ReportFailed,
             Guard::ReportOnly,
         ],
@@ -69,6 +71,10 @@ const REVEALING: &[(&str, &[Guard])] = &[
     (
         "optional: invalid turns on two targets",
         &[Guard::InvalidTurns, Guard::NoTargetLeft],
+    ),
+    (
+        "optional: refused parameters and holds on two targets",
+        &[Guard::WaitFits],
     ),
     (
         "required: a first prompt that does not fit",

@@ -6,6 +6,7 @@ mod agents;
 mod commit;
 mod context;
 mod events;
+mod faults;
 mod questions;
 mod responses;
 mod samples;
@@ -26,9 +27,12 @@ use crate::contract::{
     ToolPolicy, ToolProof, ToolTransport, Validators,
 };
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, EnvelopeStatus, ObjectText, ProviderFaultClass as Fault,
-    Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    AdapterStatus, AgentMessage, Digest, EnvelopeStatus, MAX_EXACT, ObjectText, Parameter,
+    ProviderFaultClass as Fault, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome,
+    Usage,
 };
+
+use faults::{Clock, Fate};
 
 /// The effect of a step, as visible from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,15 +126,14 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
     Provider,
-    Limited {
-        wait_ms: u64,
-    },
     Overflow,
     Fatal(Code),
     Refused(Code),
     Structure,
-    /// The provider has no such model.
+    /// The provider has no such model, or would refuse the request again.
     Unknown,
+    /// The provider refuses a parameter that the author stated.
+    Stated,
     /// A final report of the closing turn that failed.
     Report,
     Other,
@@ -258,6 +261,7 @@ pub(super) struct Facts {
     /// Consecutive invalid turns: now, and when the turn began.
     invalid: u32,
     invalid_before: u32,
+    plain: u32,
     dropped: BTreeSet<usize>,
     /// What each target said that it does not hold.
     overflowed: BTreeMap<usize, u64>,
@@ -266,9 +270,10 @@ pub(super) struct Facts {
     closing: Option<ClosingReason>,
     ending: Option<Ending>,
     failed: Vec<(usize, Why)>,
-    /// The attempts of the running cycle: the target of each, and how long to wait where it was limited.
-    cycle: Vec<(usize, Option<u64>)>,
-    waits: u32,
+    /// The targets that are not asked in this turn.
+    dropped_in_turn: BTreeSet<usize>,
+    /// The parameters that each target refused, and how often it did.
+    left_out: BTreeMap<usize, (BTreeSet<Parameter>, u32)>,
     succeeded: bool,
     gate_open: bool,
     executed: u64,
@@ -301,27 +306,11 @@ pub(super) struct Facts {
     seen: BTreeSet<Label>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Clock {
-    at: u64,
-    parked: u64,
-    parked_since: Option<u64>,
-    turn_began: u64,
-    until: u64,
-}
-
-impl Clock {
-    fn unpark(&mut self) {
-        if let Some(since) = self.parked_since.take() {
-            self.parked += self.at - since;
-        }
-    }
-}
-
 /// The document as a program.
 #[derive(Clone)]
 pub(super) struct Oracle {
     contract_hash: Digest,
+    run_id: String,
     terms: Arc<ExecutionContract>,
     validators: Arc<Validators>,
     pub(super) facts: Facts,
@@ -344,6 +333,7 @@ impl Oracle {
     ) -> Self {
         Self {
             contract_hash: terms.rehash(),
+            run_id: started.run_id.as_str().to_owned(),
             terms: Arc::clone(&terms),
             validators,
             facts: Facts {
@@ -359,14 +349,15 @@ impl Oracle {
                 suspended: false,
                 invalid: 0,
                 invalid_before: 0,
+                plain: 0,
                 dropped: BTreeSet::new(),
                 overflowed: BTreeMap::new(),
                 asked: 0,
                 closing: None,
                 ending: None,
                 failed: Vec::new(),
-                cycle: Vec::new(),
-                waits: 0,
+                dropped_in_turn: BTreeSet::new(),
+                left_out: BTreeMap::new(),
                 succeeded: false,
                 gate_open: false,
                 executed: 0,
@@ -444,7 +435,14 @@ impl Oracle {
             }
             EventKind::InferenceReturned(r) => {
                 self.count(r.inference.0, &r.usage);
-                if place == Place::Inference(r.inference.0) {
+                let is_attempt = place == Place::Inference(r.inference.0);
+                let target = if is_attempt {
+                    Some(self.facts.asked)
+                } else {
+                    self.side_target(r.inference.0)
+                };
+                target.map(|target| self.clock.holds.remove(&target));
+                if is_attempt {
                     self.facts.notices = 0;
                     return self.answered(r);
                 }
@@ -457,37 +455,41 @@ impl Oracle {
                 if let Some(usage) = &f.usage {
                     self.count(f.inference.0, usage);
                 }
-                if place != Place::Inference(f.inference.0) {
-                    if f.fault.ends_target() && self.awaits_summary(f.inference.0) {
-                        self.facts.dropped.extend(self.summarizer());
-                    }
-                    if f.fault.ends_target() {
-                        let sampler = self.sampler_of(f.inference.0);
-                        self.facts.dropped.extend(sampler);
-                    }
-                    if let Some(reaction) = self.sample_ended(f.inference.0) {
-                        return reaction;
-                    }
-                    return self.summary_ended(f.inference.0, None);
+                let n = f.inference.0;
+                let is_attempt = place == Place::Inference(n);
+                let target = if is_attempt {
+                    Some(self.facts.asked)
+                } else {
+                    self.side_target(n)
+                };
+                let fate = target.map_or(Fate::None, |target| self.fault(target, &f.fault));
+                if !is_attempt {
+                    let sampled = self.sample_ended(n);
+                    return sampled.unwrap_or_else(|| self.summary_ended(n, None));
                 }
-                self.facts.notices = 0;
-                let why =
-                    match f.fault.class {
-                        _ if f.fault.ends_target() => Why::Unknown,
-                        Fault::RateLimit => Why::Limited {
-                            wait_ms: f.fault.retry_after_ms.filter(|ms| *ms > 0).unwrap_or_else(
-                                || (1_000_u64 << self.facts.waits.min(6)).min(60_000),
-                            ),
-                        },
-                        Fault::Auth => Why::Fatal(Code::ProviderAuth),
-                        Fault::Quota => Why::Fatal(Code::ProviderQuota),
-                        Fault::ContextOverflow => Why::Overflow,
-                        Fault::Refusal => Why::Refused(Code::Refusal),
-                        Fault::ContentFilter => Why::Refused(Code::ContentFilter),
-                        Fault::Timeout | Fault::Network | Fault::Model | Fault::InvalidResponse => {
-                            Why::Provider
-                        }
-                    };
+                if fate == Fate::Repeat {
+                    return self.commit(Found {
+                        again: true,
+                        ..Found::default()
+                    });
+                }
+                let why = match f.fault.class {
+                    _ if fate == Fate::Stated => Why::Stated,
+                    _ if fate == Fate::Dropped => Why::Unknown,
+                    Fault::Auth => Why::Fatal(Code::ProviderAuth),
+                    Fault::Quota => Why::Fatal(Code::ProviderQuota),
+                    Fault::ContextOverflow => Why::Overflow,
+                    Fault::Refusal => Why::Refused(Code::Refusal),
+                    Fault::ContentFilter => Why::Refused(Code::ContentFilter),
+                    Fault::RateLimit
+                    | Fault::Timeout
+                    | Fault::Network
+                    | Fault::Model
+                    | Fault::InvalidResponse => Why::Provider,
+                };
+                if why != Why::Overflow {
+                    self.facts.notices = 0;
+                }
                 self.commit_failed(why)
             }
             EventKind::ToolReturned(r) => self.returned(r.call.0, &r.outcome, r.child.as_deref()),

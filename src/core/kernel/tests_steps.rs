@@ -234,8 +234,9 @@ fn a_timed_out_call_is_an_observation_and_no_proof() {
 #[test]
 fn provider_errors_only_exhaust_the_attempts() {
     let mut h = Harness::inferring(terms(ToolPolicy::Required));
-    for _ in 0..3 {
-        h.fail(ProviderFaultClass::Network);
+    for _ in 0..2 {
+        h.fail(ProviderFaultClass::Network).wait();
     }
+    h.fail(ProviderFaultClass::Network);
     assert_eq!(h.end(), "FAILED_BUDGET_EXHAUSTED (attempts_exhausted)");
 }

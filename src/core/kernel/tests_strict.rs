@@ -80,7 +80,7 @@ fn beside_an_unknown_name_nothing_runs_under_strict() {
 /// A call whose arguments do not fit is not executed; its error says where and why (003/INV-TOOL-001).
 #[test]
 fn beside_invalid_arguments_nothing_runs_under_strict() {
-    let rule = "(tool failed: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\")";
+    let rule = "(tool failed: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\". Arguments: {path: string})";
     check(true, invalid(), 0, &[OTHER, rule], "INFER");
     check(false, invalid(), 1, &[rule], "INFER");
 }
@@ -112,7 +112,8 @@ fn an_authorised_call_resets_the_count_and_nothing_else_does() {
     h.answer(calls(&["read"])).run_tools();
     h.answer(calls(&["fly"])).answer(reasoning());
     h.answer(calls(&["outside"]))
-        .fail(ProviderFaultClass::Network);
+        .fail(ProviderFaultClass::Network)
+        .wait();
     h.answer(calls(&["fly"]));
     assert_eq!(h.end(), "INFER");
     h.answer(calls(&["fly"]));
@@ -149,7 +150,9 @@ fn the_entry_says_what_was_refused() {
         .filter_map(|entry| entry.action.note.clone());
     assert_eq!(
         notes.collect::<Vec<_>>(),
-        ["refused write: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\""]
+        [
+            "refused write: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\". Arguments: {path: string}"
+        ]
     );
 }
 

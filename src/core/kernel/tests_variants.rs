@@ -266,17 +266,22 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
-        name: "optional: limits behind an invalid turn and a dropped target",
+        name: "optional: faults behind an invalid turn and a dropped target",
         terms: three_targets,
         letters: &[
             BASE,
             &[
                 Returns(Response::Unknown),
-                Fails(Fault::RateLimit),
                 Letter::LimitedFor(7_000),
                 Letter::FailsUnknown,
+                Letter::FailsPermanently,
             ],
         ],
+    },
+    Variant {
+        name: "optional: refused parameters and holds on two targets",
+        terms: refusing,
+        letters: &[BASE, REFUSALS],
     },
     Variant {
         name: "required, strict: invalid turns and reports",

@@ -1,6 +1,6 @@
 //! The machine's own words: notices, stubs and the final instruction (semantics §4, §6). A closed list.
 
-use crate::contract::RulePlace;
+use crate::contract::{RulePlace, place_of};
 use crate::message::{AgentMessage, Role, estimate_tokens};
 
 /// Kept in the conversation as the last user message before the closing turn.
@@ -61,6 +61,14 @@ pub(super) fn unproven_notice() -> AgentMessage {
 
 pub(super) fn cut_notice() -> AgentMessage {
     notice(CUT_NOTICE)
+}
+
+/// The entry's note on text without a known stop reason.
+pub(super) fn unknown_stop(word: Option<&str>) -> String {
+    match word {
+        Some(word) => format!("unknown stop reason: {word}"),
+        None => "no stop reason".to_owned(),
+    }
 }
 
 /// Builds the notice of a rejected response: why, and the rejected text if it may be shown.
@@ -153,18 +161,9 @@ pub(super) enum FailedReason {
     Tool(String),
 }
 
-/// Arguments that break a schema: where, and which rule. An empty pointer is all of them.
+/// Arguments that break a schema: where, and which rules. An empty pointer is all of them.
 pub fn invalid_arguments(pointer: &str, rule: &str) -> String {
     format!("TOOL_VALIDATION_ERROR: {}: {rule}", place_of(pointer))
-}
-
-/// A place in the arguments, for people.
-const fn place_of(pointer: &str) -> &str {
-    if pointer.is_empty() {
-        "the arguments"
-    } else {
-        pointer
-    }
 }
 
 /// The observation of a call that failed: `(tool failed: <reason>)`.

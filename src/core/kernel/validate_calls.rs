@@ -11,7 +11,7 @@ use super::session::{PROGRESS_ANSWER, Report};
 use super::stage::Arrived;
 use super::texts::{self, FailedReason};
 use super::turn::Failure;
-use crate::contract::{SessionTool, ToolTransport};
+use crate::contract::SessionTool;
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, FailureCode, ProtocolAdapterResult, StopReason,
     ToolInvocation, Usage, estimate_tokens, excerpt,
@@ -28,6 +28,7 @@ impl Machine {
             ref result,
             usage,
         } = *arrived;
+        let plain_texts = std::mem::take(&mut self.plain_texts);
         let recovered = result.status == AdapterStatus::Recovered && self.contract.strict_mode;
         let recovered = holds(Guard::StrictRecovered, recovered);
         let rejected = result.status == AdapterStatus::Rejected;
@@ -61,8 +62,14 @@ impl Machine {
             outbox.note = Some(format!("refused: {code}"));
             return self.fail(Failure::Refused(code));
         }
+        let is_unknown =
+            stop == StopReason::Unknown && !self.stands_with_any_stop(&message, has_text);
+        if holds(Guard::UnknownStop, is_unknown) {
+            outbox.note = Some(texts::unknown_stop(result.stop_word.as_deref()));
+            return self.fail(Failure::UnknownStop);
+        }
         if message.tool_calls.is_empty() {
-            return self.judge_text(message, usage, stop, has_text, outbox);
+            return self.judge_text(message, usage, stop, has_text, plain_texts, outbox);
         }
         if self.report_cut(&message, stop) && holds(Guard::CutResponse, true) {
             return self.fail_cut(outbox);
@@ -70,13 +77,13 @@ impl Machine {
         self.judge_calls(message, usage, stop, has_text, outbox)
     }
 
-    fn fail_cut(&mut self, outbox: &mut Outbox) -> FromValidateCalls {
+    pub(super) fn fail_cut(&mut self, outbox: &mut Outbox) -> FromValidateCalls {
         self.notices.push(texts::cut_notice());
         outbox.note = Some("cut at the output limit".to_owned());
         self.fail(Failure::Cut)
     }
 
-    fn fail(&mut self, failure: Failure) -> FromValidateCalls {
+    pub(super) fn fail(&mut self, failure: Failure) -> FromValidateCalls {
         self.verdict = Verdict::Failed(failure);
         FromValidateCalls::Commit
     }
@@ -90,7 +97,7 @@ impl Machine {
         let code = if recovered {
             FailureCode::RecoveredInStrict
         } else {
-            result.failure_code.unwrap_or(FailureCode::BodyShape)
+            result.failure_code.unwrap_or(FailureCode::MessageShape)
         };
         let pointer = result.pointer.as_deref().unwrap_or("/");
         let excerpt = match &result.repair {
@@ -102,81 +109,6 @@ impl Machine {
         self.notices.push(notice);
         outbox.note = Some(format!("rejected: {code} at {pointer}"));
         self.fail(Failure::Rejected)
-    }
-
-    /// A response without calls.
-    fn judge_text(
-        &mut self,
-        message: AgentMessage,
-        usage: Usage,
-        stop: StopReason,
-        has_text: bool,
-        outbox: &mut Outbox,
-    ) -> FromValidateCalls {
-        // What was cut inside a tag of the XML transport left no text.
-        let in_a_tag = self.contract.tool_transport != ToolTransport::Native;
-        let cut = (has_text || in_a_tag) && stop == StopReason::Length;
-        if holds(Guard::CutResponse, cut) {
-            return self.fail_cut(outbox);
-        }
-        if has_text && self.wants_report() && holds(Guard::ReportOnly, true) {
-            return self.judge_prose(message, usage, outbox);
-        }
-        // Under the XML transport a response must act (000 §11).
-        let may_think = self.contract.tool_transport == ToolTransport::Native;
-        if has_text {
-            self.accept(message, usage);
-            self.verdict = Verdict::Terminal;
-        } else if message.has_reasoning() && may_think {
-            self.accept(message, usage);
-            self.verdict = Verdict::Advanced;
-        } else if holds(Guard::BlankResponse, true) {
-            self.notices.push(if self.wants_report() {
-                texts::prose_notice()
-            } else {
-                texts::blank_notice()
-            });
-            outbox.note = Some("empty".to_owned());
-            return self.fail(Failure::Blank);
-        } else {
-            self.accept(message, usage);
-            self.verdict = Verdict::Terminal;
-        }
-        FromValidateCalls::Commit
-    }
-
-    /// Text where a final report is asked for: in the closing turn it stands in for one where it passes the format, before
-    /// that it counts for nothing.
-    fn judge_prose(
-        &mut self,
-        message: AgentMessage,
-        usage: Usage,
-        outbox: &mut Outbox,
-    ) -> FromValidateCalls {
-        if self.closing.is_none() {
-            self.notices.push(if self.required_unproven() {
-                texts::unproven_notice()
-            } else {
-                texts::prose_notice()
-            });
-            outbox.note = Some("text without a call".to_owned());
-            return self.fail(Failure::Prose);
-        }
-        if let Err(fault) = self.take_text(&message.content) {
-            let place = if fault.pointer.is_empty() {
-                "/"
-            } else {
-                &fault.pointer
-            };
-            let stood = excerpt(&message.content, 0);
-            let notice = texts::rejection_notice("FINAL_REPORT_INVALID", place, Some(&stood));
-            self.notices.push(notice);
-            outbox.note = Some(format!("the text is no report: {fault}"));
-            return self.fail(Failure::Report);
-        }
-        self.accept(message, usage);
-        self.verdict = Verdict::Terminal;
-        FromValidateCalls::Commit
     }
 
     /// A response with calls.
@@ -258,7 +190,7 @@ impl Machine {
     }
 
     /// The message enters the conversation; what it used is the new base of the context account.
-    fn accept(&mut self, mut message: AgentMessage, usage: Usage) {
+    pub(super) fn accept(&mut self, mut message: AgentMessage, usage: Usage) {
         self.inference_succeeded = true;
         self.context.commit(usage.total());
         message.tokens = usage.output;

@@ -166,6 +166,9 @@ pub struct ProtocolAdapterResult {
     pub status: AdapterStatus,
     /// The model's stop reason.
     pub stop: StopReason,
+    /// The provider's word for a stop reason that the adapter does not know; at most 64 bytes before escapes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_word: Option<String>,
     /// The tags of the XML transport that were ignored, or that count although they are not closed, in order; at most 130.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tag_warnings: Vec<TagWarning>,

@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The reason why an adapter rejected a response: a closed list (semantics §6, structural faults).
+/// The reason why a response is no canonical message: a closed list (semantics §6, structural faults).
 ///
-/// Every one is a fault of structure and so leads to FAILED_PROTOCOL_MALFORMED when no format retry is
-/// left. Unknown names and schema violations are not here: the adapter cannot judge them.
+/// A code about the message or one of its calls rejects it, which leads to FAILED_PROTOCOL_MALFORMED when no format retry is
+/// left. A code about the bytes around the message ([`Self::is_of_server`]) is a fault of the provider. Unknown names and schema violations are not here: the adapter cannot judge them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FailureCode {
@@ -37,6 +37,8 @@ pub enum FailureCode {
     BodyInvalidJson,
     /// The body is JSON, but holds no message where the protocol puts it.
     BodyShape,
+    /// The message is not of the shape that the protocol prescribes.
+    MessageShape,
     /// The stream ended before the message did.
     StreamIncomplete,
     /// The provider paused the turn: what came is no message yet, and nothing that we ask for lets it go on.
@@ -47,7 +49,7 @@ pub enum FailureCode {
 
 impl FailureCode {
     /// Every code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::ArgsInvalidJson,
         Self::ArgsNotObject,
         Self::ArgsDuplicateKey,
@@ -61,10 +63,20 @@ impl FailureCode {
         Self::TooLarge,
         Self::BodyInvalidJson,
         Self::BodyShape,
+        Self::MessageShape,
         Self::StreamIncomplete,
         Self::TurnPaused,
         Self::RecoveredInStrict,
     ];
+
+    /// True if the server, and not the model, wrote what is wrong: there is no whole message.
+    #[must_use]
+    pub const fn is_of_server(self) -> bool {
+        matches!(
+            self,
+            Self::BodyInvalidJson | Self::BodyShape | Self::StreamIncomplete
+        )
+    }
 
     /// The code as it is written in files: upper case, words joined by `_`.
     #[must_use]
@@ -83,6 +95,7 @@ impl FailureCode {
             Self::TooLarge => "TOO_LARGE",
             Self::BodyInvalidJson => "BODY_INVALID_JSON",
             Self::BodyShape => "BODY_SHAPE",
+            Self::MessageShape => "MESSAGE_SHAPE",
             Self::StreamIncomplete => "STREAM_INCOMPLETE",
             Self::TurnPaused => "TURN_PAUSED",
             Self::RecoveredInStrict => "RECOVERED_IN_STRICT",

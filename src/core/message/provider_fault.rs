@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, char_prefix};
+use super::{Digest, Parameter, char_prefix};
 
 /// The kind of a provider's fault: a closed list, the same for every provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,6 +57,9 @@ pub struct ProviderFault {
     pub class: ProviderFaultClass,
     /// The error of the provider or the transport; at most 2,048 bytes, for people.
     pub message: String,
+    /// Parameters that the provider names as the ones it does not take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Parameter>,
     /// Set where the same request would fail again: the address, or something in the request, is wrong.
     #[serde(default, skip_serializing_if = "is_false")]
     pub permanent: bool,
@@ -83,10 +86,24 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl ProviderFault {
-    /// True if asking that target again in this run gains nothing.
+    /// True if the same request may succeed later: the network, the load or the server's state is at fault. A status of the
+    /// request itself says otherwise, except a timeout and a limit.
     #[must_use]
-    pub const fn ends_target(&self) -> bool {
-        self.unknown_model || self.permanent
+    pub fn is_retryable(&self) -> bool {
+        let of_request = |status: u16| (400..500).contains(&status);
+        match self.class {
+            ProviderFaultClass::RateLimit
+            | ProviderFaultClass::Timeout
+            | ProviderFaultClass::Network => true,
+            ProviderFaultClass::Model | ProviderFaultClass::InvalidResponse => {
+                !self.unknown_model && !self.permanent && !self.status.is_some_and(of_request)
+            }
+            ProviderFaultClass::Auth
+            | ProviderFaultClass::Quota
+            | ProviderFaultClass::ContextOverflow
+            | ProviderFaultClass::Refusal
+            | ProviderFaultClass::ContentFilter => false,
+        }
     }
 
     /// A fault of `class` with a message for people, cut to 2,048 bytes.
@@ -97,6 +114,7 @@ impl ProviderFault {
         Self {
             class,
             message,
+            parameters: Vec::new(),
             permanent: false,
             raw_hash: None,
             retry_after_ms: None,

@@ -389,8 +389,14 @@ impl Replayer {
                 let pointer = "/event/event/value/usage";
                 self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
                 let mut fault = replayed.fault;
-                // What the headers asked is recorded, the headers are not.
+                // What the headers said is recorded, the headers are not.
                 fault.retry_after_ms = recorded.retry_after_ms;
+                if recorded
+                    .status
+                    .is_some_and(|status| (300..400).contains(&status))
+                {
+                    fault.message.clone_from(&recorded.message);
+                }
                 text_of(&fault)
             }
             EventKind::InferenceReturned(replayed) => text_of(&replayed.result),

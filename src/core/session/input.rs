@@ -123,6 +123,9 @@ pub enum Input {
         tool_servers: Vec<ToolServerStatement>,
         /// Exposed names of tools whose pin no longer holds.
         tools_changed: Vec<String>,
+        /// Wall-clock time, in milliseconds since 1970-01-01 UTC; 0 if the time that passed is not known.
+        #[serde(default)]
+        unix_ms: u64,
     },
     /// A task of the host itself failed: its effect has no result and gets none.
     Lost(LostEffect),

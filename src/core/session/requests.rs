@@ -96,8 +96,9 @@ impl Target {
     ) -> Result<Self, AdapterError> {
         let mut terms = Terms::clone(contract);
         if let Some(target) = terms.targets.get_mut(index) {
-            let most = &mut target.sampling.max_output_tokens;
-            *most = (*most).min(max_tokens.max(1));
+            let sampling = &mut target.sampling;
+            sampling.max_output_tokens = sampling.max_output_tokens.min(max_tokens.max(1));
+            sampling.max_output_tokens_unsent = false;
         }
         Self::under(contract, &terms, index, begun_unix_ms)
     }
@@ -151,6 +152,7 @@ impl Requests {
         let target = self.targets.get_mut(inference.target)?.as_mut().ok()?;
         let shape = RequestShape::from(&inference);
         let body = target.encoder.encode(run.conversation(), &shape);
+        let body = body.without(&inference.left_out);
         let adapter = target.adapter;
         self.issue(adapter, inference, body, false)
     }
@@ -197,6 +199,7 @@ impl Requests {
         let conversation = request.conversation(bytes);
         let shape = RequestShape::from(request.request());
         let body = target.encoder.encode(&conversation, &shape);
+        let body = body.without(&request.request().left_out);
         Ok(self.issue(target.adapter, request.into_request(), body, true))
     }
 

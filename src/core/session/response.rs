@@ -3,7 +3,7 @@
 use super::scrub::{Scrub, Scrubbed};
 use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta};
-use crate::contract::ExecutionContract;
+use crate::contract::{ExecutionContract, WireNames};
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
 use crate::message::{
     Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter,
@@ -189,7 +189,12 @@ impl EventDecoder<'_> {
         evidence: Evidence,
     ) -> DecodedEvent {
         let asked = (self.issued.target, self.issued.adapter);
-        let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
+        let mut result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
+        let names = WireNames::of(self.contract);
+        let message = result.canonical_message.iter_mut();
+        for call in message.flat_map(|message| &mut message.tool_calls) {
+            call.name = names.own(&call.name).to_owned();
+        }
         // Before anything is held back: an estimate counts the whole text, shown or not.
         let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
         let is_message = result.canonical_message.is_some();

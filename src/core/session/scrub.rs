@@ -135,6 +135,7 @@ impl Scrub<'_> {
     fn result(&self, result: &mut ProtocolAdapterResult) -> bool {
         let mut changed = self.option(&mut result.pointer);
         changed |= self.option(&mut result.excerpt);
+        changed |= self.option(&mut result.stop_word);
         if let Some(served_by) = &mut result.served_by {
             changed |= self.cut(&mut served_by.model);
             changed |= self.cut(&mut served_by.system_fingerprint);

@@ -82,13 +82,23 @@ impl Host {
     }
 
     /// Hands in, makes durable what is to be appended, and gives the outputs that came of it.
+    /// The timer that is set fires at its moment.
+    fn fire(&mut self) -> Vec<Output> {
+        let due = self.session.run().unwrap().next_deadline().unwrap();
+        self.hand_in_at(due, Input::Timer)
+    }
+
     fn hand_in(&mut self, input: Input) -> Vec<Output> {
+        self.hand_in_at(5, input)
+    }
+
+    fn hand_in_at(&mut self, at_ms: u64, input: Input) -> Vec<Output> {
         // Every input and every output has a JSON form.
         let json = serde_json::to_string(&input).unwrap();
         let read: Input = serde_json::from_str(&json).unwrap();
         assert_eq!(read, input, "{json}");
         drop(input);
-        self.session.handle(5, read).unwrap();
+        self.session.handle(at_ms, read).unwrap();
         let mut outputs = Vec::new();
         while let Some(output) = self.session.poll() {
             let json = serde_json::to_string(&output).unwrap();
@@ -369,6 +379,7 @@ fn a_resumed_run_loses_what_had_no_result() {
         confinement: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed,
+        unix_ms: 0,
     });
     let appended: Vec<EventKind> = outputs
         .iter()

@@ -117,6 +117,8 @@ pub(super) struct Progress {
     pub(super) first_entry: Option<Digest>,
     pub(super) run: Run,
     pub(super) run_id: RunId,
+    /// The wall-clock time at which the run's clock would have begun, had it never stood still.
+    zero_unix_ms: u64,
 }
 
 impl Session {
@@ -200,12 +202,14 @@ impl Session {
                 confinement,
                 tool_servers,
                 tools_changed,
+                unix_ms,
             } => {
                 let resumed = Resumed {
                     addresses,
                     bring_up,
                     confinement,
                     contract_hash: self.contract.rehash(),
+                    elapsed_ms: self.stood_still(unix_ms),
                     tool_servers,
                     tools_changed,
                 };
@@ -298,7 +302,8 @@ impl Session {
         if self.progress.is_some() {
             return Err(SessionError::Started);
         }
-        self.requests.begun_at(started.started_unix_ms);
+        let zero_unix_ms = started.started_unix_ms;
+        self.requests.begun_at(zero_unix_ms);
         let run_id = started.run_id.clone();
         let chain = Chain::genesis(self.contract.contract_hash(), &run_id);
         let validators = Arc::clone(self.contract.validators());
@@ -309,6 +314,7 @@ impl Session {
             first_entry: None,
             run,
             run_id,
+            zero_unix_ms,
         });
         self.take(effects);
         Ok(())
@@ -408,6 +414,13 @@ impl Session {
         Ok(())
     }
 
+    /// Milliseconds by the wall clock in which the run's own clock stood still, and which no resume has recorded yet.
+    fn stood_still(&self, unix_ms: u64) -> u64 {
+        let progress = self.progress.as_ref();
+        let shown = progress.map_or(u64::MAX, |p| p.zero_unix_ms.saturating_add(p.at_ms));
+        unix_ms.saturating_sub(shown)
+    }
+
     fn recorded_event(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
         match &event {
             EventKind::RunStarted(started) if self.progress.is_none() => {
@@ -429,6 +442,9 @@ impl Session {
     fn step(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
         let progress = self.progress.as_mut().ok_or(SessionError::NotStarted)?;
         progress.at_ms = at_ms;
+        if let EventKind::Resumed(resumed) = &event {
+            progress.zero_unix_ms = progress.zero_unix_ms.saturating_add(resumed.elapsed_ms);
+        }
         if let EventKind::EffectLost(LostEffect::Inference(inference)) = &event {
             drop(self.requests.take(*inference));
         }

@@ -9,7 +9,7 @@ use crate::kernel::{
     DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, FlowRecord, FlowSource,
     PolicyRecord, Predicate, PredicateName, ReportRecord, ReportSource, State,
 };
-use crate::message::{CallSeq, Digest, InferenceSeq};
+use crate::message::{CallSeq, Digest, InferenceSeq, Parameter};
 
 /// An action with every optional field and every effect.
 pub(crate) fn full_action() -> Action {
@@ -57,6 +57,12 @@ pub(crate) fn full_action() -> Action {
             DroppedTarget {
                 limit: None,
                 projected: None,
+                reason: DropReason::StatedParameter,
+                target: "demo/\u{e9}".to_owned(),
+            },
+            DroppedTarget {
+                limit: None,
+                projected: None,
                 reason: DropReason::UnknownModel,
                 target: "demo/\u{e9}".to_owned(),
             },
@@ -77,9 +83,18 @@ pub(crate) fn full_action() -> Action {
             EffectRecord::Infer {
                 attempt: 1,
                 inference: InferenceSeq(1),
+                left_out: [Parameter::Seed].into(),
                 notices: vec![digest],
                 target: 0,
                 tools: true,
+            },
+            EffectRecord::Infer {
+                attempt: 2,
+                inference: InferenceSeq(2),
+                left_out: BTreeSet::new(),
+                notices: Vec::new(),
+                target: 1,
+                tools: false,
             },
             EffectRecord::Execute {
                 arguments_hash: digest,

@@ -10,7 +10,7 @@ use crate::kernel::{
 use crate::message::{
     AgentMessage, CallSeq, Confinement, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
     EnvelopeStatus, FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange,
-    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus,
+    InputQuestion, MemoryScope, NamedText, ObjectText, Observed, ObservedStatus, Parameter,
     ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart, ReasoningText,
     ReasoningTrace, Repair, Role, SandboxPart, SandboxStrength, ServedBy, ServerConfinement,
     TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
@@ -64,6 +64,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             model: Some(odd.clone()),
             system_fingerprint: Some(odd.clone()),
         }),
+        stop_word: Some(odd.clone()),
         tag_warnings: vec![
             TagWarning {
                 flaw: TagFlaw::UnclosedReport,
@@ -83,10 +84,12 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         ..verdict(message.clone())
     };
-    let moved = vec![ProviderAddress {
+    let at = |provider: &str, proxy| ProviderAddress {
         address: odd.clone(),
-        provider: "demo".to_owned(),
-    }];
+        provider: provider.to_owned(),
+        proxy,
+    };
+    let moved = vec![at("demo", Some(odd.clone())), at("other", None)];
     let tool_servers = vec![
         ToolServerStatement::new("fs", Some((&odd, "1.2")), "2025-06-18", Some(&odd)),
         ToolServerStatement::new("web", None, "2025-06-18", None),
@@ -325,6 +328,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             confinement,
             contract_hash: digest,
             tool_servers: tool_servers.clone(),
+            elapsed_ms: 60_000,
             tools_changed: vec!["fs__read".to_owned()],
         }),
     ];
@@ -402,6 +406,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         returned(plain),
         EventKind::InferenceFailed(InferenceFailed {
             fault: ProviderFault {
+                parameters: Parameter::ALL.to_vec(),
                 permanent: true,
                 unknown_model: true,
                 ..ProviderFault::new(ProviderFaultClass::RateLimit, String::new())
@@ -418,6 +423,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             confinement: Vec::new(),
             contract_hash: digest,
             tool_servers: Vec::new(),
+            elapsed_ms: 0,
             tools_changed: Vec::new(),
         }),
     ];

@@ -134,6 +134,8 @@ pub struct CallResult {
     pub error: Option<EnvelopeError>,
     /// The reason why the envelope does not fit the call and counts as malformed.
     pub mismatch: Option<String>,
+    /// When the tool was called, in milliseconds since the run began.
+    pub started_at_ms: u64,
     /// The status that the tool reported.
     pub status: EnvelopeStatus,
 }
@@ -178,6 +180,15 @@ impl Execution {
             .is_some_and(|result| result.status == EnvelopeStatus::Ok)
     }
 
+    /// Returns when the tool was called, in milliseconds since the run began: behind the wait in its queue, as far as a result tells. What
+    /// goes on after its server has asked for something began with the first part.
+    pub fn called_at_ms(&self) -> u64 {
+        let result = self.result().filter(|_| self.exchanges.is_empty());
+        let called = result.map_or(self.began_at_ms, |result| result.started_at_ms);
+        let ended = self.ended_at_ms.unwrap_or(called);
+        called.min(ended).max(self.began_at_ms)
+    }
+
     /// Returns the reason why the answer was no valid result, if an invalid one came.
     pub fn malformed(&self) -> Option<&str> {
         match self.end.as_ref()? {
@@ -202,6 +213,7 @@ impl CallEnd {
                     ToolOutcome::Malformed { detail, .. } => Some(detail.clone()),
                     _ => None,
                 },
+                started_at_ms: envelope.started_at_ms,
                 status: envelope.status,
             }),
             ToolOutcome::Malformed { detail, .. } => Self::Malformed {

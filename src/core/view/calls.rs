@@ -61,7 +61,7 @@ impl Calls {
         let requested = requested.awaiting(call, hash, waits).cloned();
         let known = requested.map_or_else(Call::unknown, |requested| Call {
             arguments: requested.arguments,
-            requested_in: Some(requested.inference),
+            requested_in: requested.inference,
             batch: requested.batch,
             id: requested.id,
             name: requested.name,
@@ -102,7 +102,7 @@ impl Calls {
             && let Some(requested) = requested.of_id(id)
         {
             known.arguments.clone_from(&requested.arguments);
-            known.requested_in = Some(requested.inference);
+            known.requested_in = requested.inference;
             known.batch.clone_from(&requested.batch);
         }
         let goes_on = known.delegated || known.question.is_some() || known.samples;

@@ -16,8 +16,8 @@ pub(super) struct RequestedCall {
     pub(super) batch: Option<String>,
     /// Its id; of a call in a batch, the batch's id, a slash, and its number from 1.
     pub(super) id: String,
-    /// The response that its message came in.
-    pub(super) inference: InferenceSeq,
+    /// The response that its message came in; `None` if the call is an input of the run.
+    pub(super) inference: Option<InferenceSeq>,
     /// The exposed tool name.
     pub(super) name: String,
     /// True if a rule of `flow` asks a person about it.
@@ -57,8 +57,8 @@ struct Part {
 }
 
 impl RequestedCalls {
-    /// A response came; one without a message asks for nothing.
-    pub(super) fn take(&mut self, inference: InferenceSeq, message: Option<&AgentMessage>) {
+    /// A response came; one without a message asks for nothing. The call that a run is given came in none.
+    pub(super) fn take(&mut self, inference: Option<InferenceSeq>, message: Option<&AgentMessage>) {
         let calls = message.map_or(&[][..], |message| &message.tool_calls);
         let count = u64::try_from(calls.len()).unwrap_or(u64::MAX);
         self.total = self.total.saturating_add(count);
@@ -174,7 +174,7 @@ fn is_report(contract: &ExecutionContract, call: &RequestedCall) -> bool {
 }
 
 /// A call, or those that a batch holds. What cannot be read is never started.
-fn read(inference: InferenceSeq, call: &ToolInvocation) -> Vec<RequestedCall> {
+fn read(inference: Option<InferenceSeq>, call: &ToolInvocation) -> Vec<RequestedCall> {
     let one =
         |id: String, name: String, arguments: &ObjectText, batch: Option<&String>| RequestedCall {
             arguments: arguments.to_string(),

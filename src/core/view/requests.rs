@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::turns::{Activities, Activity};
 use crate::kernel::Action;
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, FailureCode, InferenceSeq, ProtocolAdapterResult,
-    ProviderFault, ProviderFaultClass, StopReason, Usage,
+    AdapterStatus, AgentMessage, CallSeq, FailureCode, InferenceSeq, Parameter,
+    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, StopReason, Usage,
 };
 
 /// A request to a model.
@@ -32,6 +32,8 @@ pub struct Request {
     pub usage: Option<Usage>,
     /// True if its message is in the conversation; none before that is decided. A message left out belongs to a failed attempt.
     pub kept: Option<bool>,
+    /// The reason why its message was left out, in the machine's words.
+    pub left_out: Option<String>,
     /// The cost, if known.
     pub cost_micro_usd: Option<u64>,
 }
@@ -58,6 +60,8 @@ pub enum RequestEnd {
         blank: bool,
         /// The model's stop reason.
         stop: StopReason,
+        /// The provider's word for a stop reason that the adapter does not know.
+        stop_word: Option<String>,
         /// The reason of a rejection.
         failure_code: Option<FailureCode>,
         /// The place of the fault in the response.
@@ -71,8 +75,12 @@ pub enum RequestEnd {
         message: String,
         /// True if no model API is at the address. False if the API only lacks the model, or is down.
         not_found: bool,
+        /// Parameters that the provider names as the ones it does not take.
+        parameters: Vec<Parameter>,
         /// The status of the HTTP response, where there was one.
         status: Option<u16>,
+        /// True if the provider says that it does not have the model.
+        unknown_model: bool,
     },
     /// Its process ended first.
     Lost,
@@ -95,12 +103,30 @@ impl Request {
         matches!(self.end, Some(RequestEnd::Returned { blank: true, .. }))
     }
 
+    /// Returns true if it brought a canonical message, and the attempt did not fail of it: a message that was cut, refused or empty is left
+    /// out.
+    pub fn succeeded(&self) -> bool {
+        self.is_ok() && self.kept != Some(false)
+    }
+
     /// Returns true if a canonical message came in time.
     pub const fn is_ok(&self) -> bool {
         matches!(
             self.end,
             Some(RequestEnd::Returned {
                 failure_code: None,
+                ..
+            })
+        )
+    }
+
+    /// Returns true if its answer stopped for a reason that the adapter does not know, or for none.
+    pub const fn is_unended(&self) -> bool {
+        matches!(
+            self.end,
+            Some(RequestEnd::Returned {
+                failure_code: None,
+                stop: StopReason::Unknown,
                 ..
             })
         )
@@ -120,6 +146,7 @@ impl RequestEnd {
             pointer: result.pointer.clone(),
             status: result.status,
             stop: result.stop,
+            stop_word: result.stop_word.clone(),
         }
     }
 
@@ -128,7 +155,9 @@ impl RequestEnd {
             class: fault.class,
             message: fault.message.clone(),
             not_found: is_elsewhere(fault),
+            parameters: fault.parameters.clone(),
             status: fault.status,
+            unknown_model: fault.unknown_model,
         }
     }
 }
@@ -177,6 +206,7 @@ impl Requests {
             end: None,
             ended_at_ms: None,
             kept: None,
+            left_out: None,
             number: activities.begin(Activity::Request(inference)),
             purpose,
             sent_at_ms: at_ms,
@@ -199,17 +229,30 @@ impl Requests {
             && request.end.is_none()
         {
             // What came back is judged first.
-            request.kept = (!matches!(end, RequestEnd::Returned { .. })).then_some(false);
+            let is_judged = matches!(end, RequestEnd::Returned { .. });
+            request.kept = (!is_judged).then_some(false);
             request.end = Some(end);
             request.ended_at_ms = Some(at_ms);
-            activities.end(request.number);
+            if !is_judged || request.is_beside() {
+                activities.end(request.number);
+            }
         }
     }
 
-    /// It is decided whether the message of the request is in the conversation.
-    pub(super) fn settle(&mut self, inference: InferenceSeq, kept: bool) {
-        if let Some(request) = self.0.get_mut(&inference) {
+    /// It is decided whether the message of the request is in the conversation: its facts are complete. `note` says why where it is not.
+    pub(super) fn settle(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        kept: bool,
+        note: Option<&String>,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference)
+            && request.kept.is_none()
+        {
             request.kept = Some(kept);
+            request.left_out = note.filter(|_| !kept).cloned();
+            activities.end(request.number);
         }
     }
 

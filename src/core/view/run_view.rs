@@ -86,6 +86,7 @@ pub struct RunView {
     last_refusal: Option<(Refusal, String)>,
     /// The first run of the line of forks, where the caller knows it.
     origin: Option<RunId>,
+    end_note: Option<String>,
     outcome: Option<Outcome>,
     preflight: Preflight,
     /// The refusal by VALIDATE_CALLS of the last message without an authorised call.
@@ -148,6 +149,7 @@ impl RunView {
             judged: None,
             last_refusal: None,
             origin: None,
+            end_note: None,
             outcome: None,
             preflight: Preflight::default(),
             refused: None,
@@ -189,6 +191,12 @@ impl RunView {
         self.last_refusal.as_ref().map(|(_, note)| note.as_str())
     }
 
+    /// Returns the machine's sentence about the end of the run, where its code does not say enough.
+    #[must_use]
+    pub fn end_note(&self) -> Option<&str> {
+        self.end_note.as_deref()
+    }
+
     /// Returns true if that entry, the last one taken, refuses calls of the model.
     pub fn refuses_calls(&self, action: &Action) -> bool {
         action.from == State::ValidateCalls
@@ -221,6 +229,9 @@ impl RunView {
             event,
             hash,
         } = entry;
+        if action.from == State::Commit && action.to == State::Terminate {
+            self.end_note.clone_from(&action.note);
+        }
         if action.from == State::ValidateCalls && action.to == State::Commit {
             self.refused.clone_from(&action.note);
         }
@@ -233,7 +244,9 @@ impl RunView {
             && let Some(judged) = self.judged.take()
         {
             let kept = self.conversation != Some(action.conversation_digest);
-            self.requests.settle(judged, kept);
+            let note = action.note.as_ref();
+            self.requests
+                .settle(&mut self.activities, judged, kept, note);
         }
         self.conversation = Some(action.conversation_digest);
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
@@ -380,6 +393,9 @@ impl RunView {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
         self.servers.started(self.entries, started);
+        if !self.contract.asks_model() {
+            self.requested.take(None, started.given_call());
+        }
         self.start = Some(RunStart::from(started));
     }
 
@@ -396,7 +412,7 @@ impl RunView {
         if in_time && !self.requests.is_beside(inference) {
             self.judged = Some(inference);
             self.requested
-                .take(inference, result.canonical_message.as_ref());
+                .take(Some(inference), result.canonical_message.as_ref());
         }
         self.charge(inference, &returned.usage);
         self.end_request(inference, RequestEnd::returned(result));

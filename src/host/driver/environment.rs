@@ -13,6 +13,7 @@ use super::error::DriverError;
 use super::file_place::FilePlace;
 use super::shared::Shared;
 use super::turn::Turn;
+use crate::inference::Proxies;
 use crate::tools::{
     CallWatch, GrantedFolders, HostTool, HostTools, ProbeReport, SandboxKind, SandboxProbe,
     ServerKeeper, ServerWatch, TokenKeeper, Withheld,
@@ -317,6 +318,12 @@ impl Environment {
             origins: Arc::new(BTreeMap::from([(place, origin)])),
             ..self.clone()
         }
+    }
+
+    /// The proxies that the variables name.
+    #[must_use]
+    pub fn proxies(&self) -> Proxies {
+        Proxies::of(|name| self.raw(name))
     }
 
     /// The value of a variable, empty or not; none if it is not set.

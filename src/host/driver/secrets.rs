@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::shared::Shared;
 use super::shown_credential::credential_in;
 use super::{DriverError, Environment, MCP_ROOT};
-use crate::inference::Secret;
+use crate::inference::{Proxies, Secret};
 use monolith_core::contract::{
     ContractSpec, LayerValue, McpTransport, ProviderSpec, RedactionTerms, SHORTEST_RANDOM, Terms,
     looks_random, names_a_secret, placeholders, random_argument, url_secrets, without_parameters,
@@ -52,13 +52,19 @@ impl Secrets {
     /// The secrets that a file names, as far as the environment has them.
     #[must_use]
     pub fn of(spec: &ContractSpec, environment: &Environment) -> Self {
+        let whole = spec.part_of.as_ref();
+        let mut found = whole.map_or_else(Self::default, |whole| Self::of(whole, environment));
         let environment = &environment.over(spec);
-        let mut found = Self::default();
         for (file, text) in environment.own_secrets() {
             found.take(&file, true, &text);
         }
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
+        }
+        for variable in Proxies::VARIABLES {
+            let proxy = environment.raw(variable).unwrap_or_default();
+            let scheme = if proxy.contains("://") { "" } else { "http://" };
+            found.take_url(&format!("{scheme}{proxy}"), variable);
         }
         found.take_values(&spec.tools.env, "tools.env", environment);
         for (name, server) in &spec.tools.servers {

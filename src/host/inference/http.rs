@@ -1,16 +1,21 @@
 //! The HTTP backend of one target. Carries bytes; does not know protocols.
 
 use std::error::Error as _;
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::write::MultiGzDecoder;
 use monolith_core::contract::recorded_url;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue,
+};
 use reqwest::{RequestBuilder, Url};
 
+use super::proxies::through;
 use super::timeouts::{Timeouts, wait};
-use super::{Secret, TransportFault, TransportFaultKind};
+use super::{Proxies, ProxyFault, Secret, TransportFault, TransportFaultKind};
 
 /// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,12 +35,13 @@ pub struct HttpTarget {
     pub headers: Vec<(String, Secret)>,
     /// Sent as a bearer token; without one no Authorization header is sent.
     pub key: Option<Secret>,
+    /// The proxies of the environment.
+    pub proxies: Proxies,
 }
 
 /// A server that speaks HTTP/1.1, with TLS by rustls.
 ///
-/// Follows no redirect and sends nothing twice: a request may have had its effect. Takes no proxy from the environment:
-/// where bytes go is decided by contract and configuration alone.
+/// Follows no redirect and sends nothing twice: a request may have had its effect.
 #[derive(Debug)]
 pub struct HttpBackend {
     base: Url,
@@ -46,9 +52,12 @@ pub struct HttpBackend {
     location: String,
 }
 
-/// A body that is arriving.
+/// A body that is arriving. Some servers and proxies compress it unasked.
 #[derive(Debug)]
-pub(super) struct HttpReply(reqwest::Response);
+pub(super) struct HttpReply {
+    response: reqwest::Response,
+    unpacked: Option<MultiGzDecoder<Vec<u8>>>,
+}
 
 impl HttpBackend {
     /// Sets up a client for one server; connects nowhere.
@@ -64,17 +73,22 @@ impl HttpBackend {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(refuse(format!("its scheme is {:?}", base.scheme())));
         }
+        let proxy = target
+            .proxies
+            .for_url(&base)
+            .map_err(BackendError::Proxy)?;
         let mut client = reqwest::Client::builder();
-        if base.scheme() == "http" {
+        if base.scheme() == "http" && proxy.as_ref().is_none_or(|proxy| proxy.scheme() == "http") {
             // No redirect is followed, so no TLS is ever spoken: reading the platform's certificates would be most of a
             // client's cost.
             client = client.tls_certs_only([]);
         }
         let own = headers(target)?;
+        let client =
+            through(client, proxy.as_ref()).map_err(|e| BackendError::Client(chain(&e)))?;
         let client = client
             .connect_timeout(CONNECT_TIMEOUT)
             .default_headers(own.clone())
-            .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
@@ -131,7 +145,7 @@ impl HttpBackend {
             if !response.status().is_success() {
                 return Ok(Vec::new());
             }
-            let (mut reply, mut body) = (HttpReply(response), Vec::new());
+            let (mut reply, mut body) = (HttpReply::new(response)?, Vec::new());
             while let Some(bytes) = reply.chunk().await? {
                 body.extend_from_slice(&bytes);
                 if body.len() > PROPERTIES_BYTES {
@@ -158,11 +172,17 @@ impl HttpBackend {
         let request = self.with(headers, request);
         let sent = wait(timeouts, async { request.send().await.map_err(fault) }).await;
         let response = sent.map_err(|fault| self.placed(fault))?;
-        let head = ResponseHead {
+        let mut head = ResponseHead {
             headers: headers_of(&response),
             status: response.status().as_u16(),
         };
-        Ok((head, HttpReply(response)))
+        let reply = HttpReply::new(response).map_err(|fault| self.placed(fault))?;
+        if reply.unpacked.is_some() {
+            let of_packed =
+                |name: &str| name == CONTENT_ENCODING.as_str() || name == CONTENT_LENGTH.as_str();
+            head.headers.retain(|(name, _)| !of_packed(name));
+        }
+        Ok((head, reply))
     }
 
     /// The request with the protocol's headers that the author does not replace.
@@ -218,12 +238,51 @@ fn headers_of(response: &reqwest::Response) -> Vec<(String, String)> {
 }
 
 impl HttpReply {
+    /// The body of a response.
+    ///
+    /// # Errors
+    /// [`TransportFault`] if it is compressed in a way that is not unpacked here.
+    fn new(response: reqwest::Response) -> Result<Self, TransportFault> {
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        let encoding = encoding.and_then(|value| value.to_str().ok());
+        let unpacked = match encoding.map(str::trim) {
+            None | Some("" | "identity") => None,
+            Some("gzip" | "x-gzip") => Some(MultiGzDecoder::new(Vec::new())),
+            Some(other) => {
+                let other: String = other.chars().take(40).collect();
+                let detail = format!(
+                    "the answer is compressed ({other}) although no request asks for that; turn compression off in the server or in the proxy before it"
+                );
+                return Err(TransportFault::new(TransportFaultKind::Other, detail));
+            }
+        };
+        Ok(Self { response, unpacked })
+    }
+
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, TransportFault> {
+        let damaged = |error: io::Error| {
+            let detail = format!("the gzip of the answer is damaged: {error}");
+            TransportFault::new(TransportFaultKind::Reset, detail)
+        };
         loop {
-            match self.0.chunk().await.map_err(fault)? {
-                None => return Ok(None),
-                Some(bytes) if bytes.is_empty() => {}
-                Some(bytes) => return Ok(Some(bytes.to_vec())),
+            let bytes = self.response.chunk().await.map_err(fault)?;
+            let (bytes, is_last) = match (bytes, &mut self.unpacked) {
+                (None, None) => return Ok(None),
+                (None, Some(unpacked)) => {
+                    unpacked.try_finish().map_err(damaged)?;
+                    (std::mem::take(unpacked.get_mut()), true)
+                }
+                (Some(bytes), None) => (bytes.to_vec(), false),
+                (Some(bytes), Some(unpacked)) => {
+                    unpacked.write_all(&bytes).map_err(damaged)?;
+                    (std::mem::take(unpacked.get_mut()), false)
+                }
+            };
+            if !bytes.is_empty() {
+                return Ok(Some(bytes));
+            }
+            if is_last {
+                return Ok(None);
             }
         }
     }
@@ -382,6 +441,9 @@ pub enum BackendError {
     /// The HTTP client could not be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Client(String),
+    /// The environment names a proxy that cannot be used.
+    #[error(transparent)]
+    Proxy(ProxyFault),
 }
 
 /// The part before the body.

@@ -1,5 +1,6 @@
 //! The HTTP backend against servers on loopback.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use wiremock::matchers::{body_string, header, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
+use super::Proxies;
 use super::{
     Backend, BackendError, HttpBackend, HttpTarget, Reply, Secret, Timeouts, TransportFault,
     TransportFaultKind,
@@ -18,6 +20,7 @@ fn target(base_url: String) -> HttpTarget {
         base_url,
         headers: Vec::new(),
         key: None,
+        proxies: Proxies::default(),
     }
 }
 
@@ -99,6 +102,7 @@ async fn a_request_carries_path_key_headers_and_body() {
             base_url: format!("{}/v1{slash}?api-version=1", server.uri()),
             headers: vec![("X-Title".to_owned(), Secret::new("t"))],
             key: Some(Secret::new("sk-1")),
+            proxies: Proxies::default(),
         });
         let backend = Backend::Http(backend.unwrap());
         let mut reply = ask(&backend, &timeouts(LONG)).await.unwrap();
@@ -137,6 +141,52 @@ async fn any_http_answer_to_the_probe_counts() {
         .await;
     let expect = format!("{url}/v1: connection refused");
     assert_eq!((probe.responsive, probe.detail), (false, expect));
+}
+
+#[tokio::test]
+async fn a_body_that_was_compressed_unasked_is_unpacked_or_named() {
+    let packed = |text: &str| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    };
+    let server = MockServer::start().await;
+    let answer = |body: Vec<u8>, encoding: &str| {
+        ResponseTemplate::new(200)
+            .insert_header("content-encoding", encoding)
+            .set_body_bytes(body)
+    };
+    let whole = packed(&"data: {}\n\n".repeat(20_000));
+    let cut = whole[..whole.len() / 2].to_vec();
+    for (at, answer) in [
+        ("a", answer(whole, "gzip")),
+        ("b", answer(cut, "x-gzip")),
+        ("c", answer(b"x".to_vec(), "br")),
+        ("d", answer(b"x".to_vec(), "identity")),
+    ] {
+        Mock::given(path(format!("/{at}/chat/completions")))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+    }
+    let ask_at = async |at: &str| {
+        let backend = backend(format!("{}/{at}", server.uri()));
+        ask(&backend, &timeouts(LONG)).await
+    };
+    let mut reply = ask_at("a").await.unwrap();
+    let names = reply.head().headers.iter().map(|(name, _)| name.as_str());
+    assert!(names.into_iter().all(|name| name != "content-encoding"));
+    let (body, fault) = read(&mut reply).await;
+    assert_eq!((body.len(), fault), (200_000, None));
+    let mut reply = ask_at("b").await.unwrap();
+    assert_eq!(read(&mut reply).await.1, Some(TransportFaultKind::Reset));
+    let named = ask_at("c").await.unwrap_err();
+    assert!(
+        named.detail.contains("the answer is compressed (br)"),
+        "{named:?}"
+    );
+    let mut reply = ask_at("d").await.unwrap();
+    assert_eq!(read(&mut reply).await, (b"x".to_vec(), None));
 }
 
 #[tokio::test]
@@ -380,6 +430,7 @@ async fn an_authors_header_replaces_the_protocols_own() {
             base_url: server.uri(),
             headers: own,
             key: None,
+            proxies: Proxies::default(),
         });
         let backend = Backend::Http(backend.unwrap());
         let timeouts = timeouts(LONG);

@@ -1,18 +1,19 @@
-//! One JSON request to a server outside of a run. Knows no key, redirect or proxy.
+//! One JSON request to a server outside of a run. Knows no key and no redirect.
 
 use std::time::Duration;
 
 use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
+use super::proxies::through;
 use super::{HttpBackend, HttpTarget};
-use super::{Probe, Timeouts};
+use super::{Probe, Proxies, Timeouts};
 
 /// The most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// Asks a server for one JSON document: no key, no redirect, no proxy, and everything within `timeout`. None if nothing
-/// answers so.
+/// Asks a server of this machine for one JSON document: no key, no redirect, no proxy, and everything within `timeout`. None if
+/// nothing answers so.
 ///
 /// `body` makes it a POST.
 pub async fn request_json(
@@ -20,7 +21,8 @@ pub async fn request_json(
     body: Option<&serde_json::Value>,
     timeout: Duration,
 ) -> Option<serde_json::Value> {
-    let answer = request(Url::parse(address).ok()?, body, timeout).await?;
+    let direct = Proxies::default();
+    let answer = request(Url::parse(address).ok()?, body, timeout, &direct).await?;
     if !(200..300).contains(&answer.status) {
         return None;
     }
@@ -40,26 +42,33 @@ pub struct ServerAnswer {
 
 /// Sends a GET of `path` below an address, without a key, a user or a query, and returns the answer; none if nothing answers in
 /// time.
-pub async fn answer_at(address: &str, path: &str, timeout: Duration) -> Option<ServerAnswer> {
+pub async fn answer_at(
+    address: &str,
+    path: &str,
+    timeout: Duration,
+    proxies: &Proxies,
+) -> Option<ServerAnswer> {
     let mut url = Url::parse(&bare(address)).ok()?;
     url.path_segments_mut()
         .ok()?
         .pop_if_empty()
         .extend(path.split('/'));
-    request(url, None, timeout).await
+    request(url, None, timeout, proxies).await
 }
 
 async fn request(
     url: Url,
     body: Option<&serde_json::Value>,
     timeout: Duration,
+    proxies: &Proxies,
 ) -> Option<ServerAnswer> {
+    let proxy = proxies.for_url(&url).ok()?;
     let mut client = reqwest::Client::builder();
-    if url.scheme() == "http" {
+    if url.scheme() == "http" && proxy.as_ref().is_none_or(|proxy| proxy.scheme() == "http") {
         client = client.tls_certs_only([]);
     }
+    let client = through(client, proxy.as_ref()).ok()?;
     let client = client
-        .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout)
         .build()
@@ -101,11 +110,12 @@ fn bare(address: &str) -> String {
 }
 
 /// Probes the server at an address. The request is a run's probe without a key, a header of the contract, a user or a query.
-pub async fn probe_address(address: &str, timeout: Duration) -> Probe {
+pub async fn probe_address(address: &str, timeout: Duration, proxies: &Proxies) -> Probe {
     let target = HttpTarget {
         base_url: bare(address),
         headers: Vec::new(),
         key: None,
+        proxies: proxies.clone(),
     };
     match HttpBackend::new(&target) {
         Ok(backend) => {

@@ -20,6 +20,7 @@ mod model_file;
 mod model_hash;
 mod model_store;
 mod processor;
+mod proxies;
 mod reply;
 mod scripted;
 mod timeouts;
@@ -49,6 +50,8 @@ pub use model_store::{
     Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_space,
 };
 pub use processor::{engine_features, lacking_features};
+pub(crate) use proxies::through;
+pub use proxies::{Proxies, ProxyFault, shown_proxy};
 pub(crate) use reply::Reply;
 pub(crate) use scripted::ScriptedBackend;
 pub use timeouts::{Secret, Timeouts};

@@ -182,7 +182,9 @@ impl AtifTrajectory {
             };
             let mut step = self.step(view, entry, source, &message.content);
             if message.role == Role::Assistant {
-                step.insert("is_copied_context".to_owned(), json!(true));
+                if view.contract().asks_model() {
+                    step.insert("is_copied_context".to_owned(), json!(true));
+                }
                 calls_of(&mut step, message);
                 let ids = message.tool_calls.iter().map(|call| call.id.clone());
                 let at = self.steps.len();
@@ -304,9 +306,11 @@ impl AtifTrajectory {
 
     /// A result stands with the step that asked for its call, however much later the call ran.
     fn add_result(&mut self, call: &Call, content: &str, result: &Value) {
-        let step = call
-            .requested_in
-            .and_then(|inference| self.message_steps.get(&inference));
+        let step = match call.requested_in {
+            Some(inference) => self.message_steps.get(&inference),
+            // The call is an input of the run.
+            None => self.opening.get(&call.id),
+        };
         if let Some(step) = step.and_then(|step| self.steps.get_mut(*step)) {
             let id = call.batch.as_ref().unwrap_or(&call.id);
             add_result(

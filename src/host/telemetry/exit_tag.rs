@@ -74,7 +74,8 @@ impl ExitTag {
             OutcomeCode::FinalReport
             | OutcomeCode::TextFallback
             | OutcomeCode::Synthesis
-            | OutcomeCode::FinalMessage => Self::UncaughtException,
+            | OutcomeCode::FinalMessage
+            | OutcomeCode::ToolResult => Self::UncaughtException,
             OutcomeCode::ContractInvalid
             | OutcomeCode::ContractHashMismatch
             | OutcomeCode::ProvenanceMissing

@@ -1,12 +1,15 @@
 //! The reasons why a request, a call or a report failed, in the words of the accounting.
 
 use monolith_core::kernel::invalid_arguments;
+use monolith_core::message::StopReason;
 use monolith_core::view::{
     Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
 };
 
 /// The text until the answer is there.
 const UNANSWERED: &str = "no answer was recorded";
+/// The text for a message that was left out, if the machine stated nothing else.
+const UNKEPT: &str = "the message did not count";
 /// The text for a well-formed report that still counted for nothing, if the machine stated nothing else.
 const UNCOUNTED: &str = "the report did not count";
 
@@ -23,12 +26,28 @@ pub(super) fn of_request(request: &Request) -> Option<String> {
     Some(match &request.end {
         None => UNANSWERED.to_owned(),
         Some(RequestEnd::Returned {
+            failure_code: None,
+            stop: StopReason::Unknown,
+            stop_word,
+            ..
+        }) => stop_word.as_ref().map_or_else(
+            || "the answer has no stop reason".to_owned(),
+            |word| format!("unknown stop reason: {word}"),
+        ),
+        Some(RequestEnd::Returned {
             failure_code,
             pointer,
             ..
         }) => {
             let pointer = pointer.as_deref().unwrap_or_default();
-            format!("{} at {pointer:?}", (*failure_code)?)
+            match failure_code {
+                Some(code) => format!("{code} at {pointer:?}"),
+                None if request.succeeded() => return None,
+                None => request
+                    .left_out
+                    .clone()
+                    .unwrap_or_else(|| UNKEPT.to_owned()),
+            }
         }
         Some(RequestEnd::Failed { class, message, .. }) => {
             format!("{}: {message}", class.as_str())

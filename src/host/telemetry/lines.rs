@@ -56,7 +56,7 @@ impl LlmLine {
         Self {
             provider: target.map(|t| t.provider.clone()).unwrap_or_default(),
             model: target.map(|t| t.model.clone()).unwrap_or_default(),
-            status: status(request.is_ok()),
+            status: status(request.succeeded()),
             latency: latency(request.sent_at_ms, request.ended_at_ms),
             tokens: AccountingTokens::from(&usage),
             index: index(number),
@@ -109,7 +109,7 @@ impl ToolLine {
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,
-            timestamp: view.unix_ms(execution.began_at_ms),
+            timestamp: view.unix_ms(execution.called_at_ms()),
             characters_in: result.map_or(requested_size.unwrap_or(0), |result| result.bytes_in),
             characters_out: result.map_or(0, |result| result.bytes_out),
             source: (contract.tool_transport == ToolTransport::Xml).then_some(CallSource::Xml),

@@ -42,11 +42,12 @@ pub use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub use failures::words_of_note;
 pub use provider_refusal::{
-    keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
+    keyless, last_request, last_target, misled, played_out, refused_key_of, refused_request,
+    silent, went_away,
 };
 pub use reason::{denied_calls, failed_calls, headline, why, workflow_sentence};
 pub use result::{
-    AgentResult, AwaitedApproval, FinalReport, ReportStatus, ResultCounters, ResultMessage,
+    AgentResult, AwaitedApproval, FinalReport, Listed, ReportStatus, ResultCounters, ResultMessage,
 };
 pub use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub use sentence::sentence;

@@ -2,7 +2,7 @@
 
 use monolith_core::contract::{ProviderTerms, ProviderType};
 use monolith_core::kernel::OutcomeCode;
-use monolith_core::message::{FailureCode, ProviderFaultClass, StopReason};
+use monolith_core::message::{FailureCode, Parameter, ProviderFaultClass, StopReason};
 use monolith_core::view::{LastRequest, Request, RequestEnd, RunView, has_web_page};
 
 /// The provider that refused the last request although no key was sent to it; `None` if one may have been. A header may
@@ -62,11 +62,37 @@ pub fn went_away(view: &RunView) -> Option<&str> {
     answered.next().map(|_| name)
 }
 
+/// The parameters that the provider refused in the last request, if the run ended for the request itself; empty if the provider
+/// named none. `None` for every other end.
+pub fn refused_request(view: &RunView) -> Option<Vec<Parameter>> {
+    let code = view.outcome()?.code;
+    match last_attempt(view)?.end.as_ref()? {
+        RequestEnd::Failed {
+            parameters,
+            status: Some(status),
+            unknown_model: false,
+            ..
+        } if !parameters.is_empty()
+            || code == OutcomeCode::ModelUnavailable && (400..500).contains(status) =>
+        {
+            Some(parameters.clone())
+        }
+        _ => None,
+    }
+}
+
 /// Returns the recorded fact about the last request of a run that ended because of it, if it says more than the code.
 pub fn last_request(view: &RunView) -> Option<LastRequest> {
     let code = view.outcome()?.code;
     if code == OutcomeCode::ModelUnavailable {
-        return wants_key(view).then_some(LastRequest::UnknownModel);
+        let is_unknown = matches!(
+            last_attempt(view).and_then(|request| request.end.as_ref()),
+            Some(RequestEnd::Failed {
+                unknown_model: true,
+                ..
+            })
+        );
+        return (is_unknown && wants_key(view)).then_some(LastRequest::UnknownModel);
     }
     match (code, last_attempt(view)?.end.as_ref()?) {
         // A status is an answer: of a gateway, whose server was too slow for it.
@@ -116,13 +142,14 @@ pub fn last_request(view: &RunView) -> Option<LastRequest> {
             },
         ) => Some(cut(view)),
         (
-            OutcomeCode::FormatRetriesExhausted,
-            RequestEnd::Returned {
-                failure_code: Some(failure),
-                pointer,
+            OutcomeCode::AttemptsExhausted,
+            RequestEnd::Failed {
+                class: ProviderFaultClass::InvalidResponse,
+                not_found: false,
+                status: Some(200..=299),
                 ..
             },
-        ) => is_cut_short(*failure, pointer.as_deref()).then_some(LastRequest::CutShort),
+        ) => Some(LastRequest::CutShort),
         _ => None,
     }
 }
@@ -132,17 +159,6 @@ fn cut(view: &RunView) -> LastRequest {
     let target = view.contract().targets.get(last_target(view));
     let limit = target.and_then(|target| target.sampling.sent_limit());
     limit.map_or(LastRequest::CutByServer, |_| LastRequest::CutAtLimit)
-}
-
-/// Returns true if the response is no whole document, which is the server's doing. Thinking without an end is the model's.
-fn is_cut_short(failure: FailureCode, pointer: Option<&str>) -> bool {
-    match failure {
-        FailureCode::BodyInvalidJson | FailureCode::BodyShape => true,
-        FailureCode::StreamIncomplete => {
-            !pointer.is_some_and(|pointer| pointer.ends_with("/content"))
-        }
-        _ => false,
-    }
 }
 
 /// The place of the target that was asked last; of the first one where none was.

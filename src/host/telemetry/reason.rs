@@ -1,10 +1,12 @@
 //! The sentence that says why a run ended. Reads a view; decides no outcome.
 
+use std::collections::BTreeMap;
+
 use monolith_core::contract::{ExecutionContract, ToolProof, WorkflowCode};
 use monolith_core::kernel::{
     AgentOutcome, BringUpFault, Check, CheckName, OutcomeCode, ProbedTarget,
 };
-use monolith_core::message::{RunId, amount};
+use monolith_core::message::{InferenceSeq, RunId, amount};
 use monolith_core::view::{
     Activity, ApprovalEnd, Approvals, CallEnd, LastRequest, Offence, Preflight, Request,
     RequestEnd, RunView,
@@ -84,6 +86,10 @@ pub fn why(view: &RunView) -> Option<String> {
             (no_turn_left(view), failed_calls(view).or_else(refused))
         }
         OutcomeCode::ProviderAuth => (refused_key(view), cause(view)),
+        OutcomeCode::StepTimeout | OutcomeCode::TotalTimeout if view.end_note().is_some() => (
+            "The next request would have to wait longer than the run may take.".to_owned(),
+            view.end_note().map(str::to_owned),
+        ),
         _ => (sentence(code).to_owned(), cause(view)),
     };
     Some(match cause {
@@ -99,13 +105,21 @@ pub fn headline(view: &RunView) -> Option<(String, String)> {
     let code = view.outcome()?.code;
     // The last target was asked at an address that leads nowhere.
     let leads_nowhere = code == OutcomeCode::ModelUnavailable && misled(view).is_some();
-    if code != OutcomeCode::AttemptsExhausted && !leads_nowhere {
+    let (mut errors, targets) = failed_attempts(view);
+    let of_targets = matches!(
+        code,
+        OutcomeCode::ModelUnavailable | OutcomeCode::ProfileIncompatible
+    ) && targets > 1;
+    if code != OutcomeCode::AttemptsExhausted && !leads_nowhere && !of_targets {
         return None;
     }
-    let mut errors = failed_attempts(view);
     let last = errors.pop()?;
     errors.retain(|error| *error != last);
-    let before = brief(errors.into_iter());
+    let before = if targets > 1 {
+        (!errors.is_empty()).then(|| errors.join("; "))
+    } else {
+        brief(errors.into_iter())
+    };
     let before = before.map(|before| format!(" (before it: {before})"));
     let rest = format!("{}{}", sentence(code), before.unwrap_or_default());
     Some((last.trim_end_matches('.').to_owned(), rest))
@@ -384,20 +398,29 @@ fn not_executed(view: &RunView) -> String {
     format!("The contract requires an executed tool call: {what}.")
 }
 
-/// Returns the reasons why the attempts of the last turn failed, in order, with the model if several were asked. A summary is
-/// no attempt, and attempts of an earlier turn do not count.
-fn failed_attempts(view: &RunView) -> Vec<String> {
-    let attempts = view.turns().last().map(|turn| turn.attempts.as_slice());
-    let attempts = attempts
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|attempt| view.request(*attempt))
-        .filter(|request| !request.is_ok());
-    let attempts: Vec<&Request> = attempts.collect();
+/// Returns the reasons why the attempts of the last turn failed, in order, and the number of targets that they name. With several
+/// targets, the last reason of each, also of one that an earlier turn dropped. A summary is no attempt.
+fn failed_attempts(view: &RunView) -> (Vec<String>, usize) {
+    let of_turn = view.turns().last().map(|turn| turn.attempts.as_slice());
+    let of_turn = of_turn.unwrap_or_default();
+    let mut last_of: BTreeMap<u32, InferenceSeq> = BTreeMap::new();
+    for turn in view.turns() {
+        for attempt in &turn.attempts {
+            if let Some(request) = view.request(*attempt) {
+                last_of.insert(request.target, *attempt);
+            }
+        }
+    }
+    let fails = |attempt: &InferenceSeq| view.request(*attempt).is_some_and(|r| !r.is_ok() || r.is_unended());
+    let mut last: Vec<InferenceSeq> = last_of.into_values().filter(fails).collect();
+    last.sort_unstable();
+    let targets = last.len();
+    let several = targets > 1;
+    let attempts = if several { last.as_slice() } else { of_turn };
+    let attempts = attempts.iter().filter_map(|attempt| view.request(*attempt));
+    let attempts = attempts.filter(|request| !request.is_ok() || request.is_unended());
     let model = |request: &Request| model_of(view, request);
-    let first = attempts.first().map(|request| model(request));
-    let several = attempts.iter().any(|request| Some(model(request)) != first);
-    let texts = attempts.into_iter().filter_map(|request| {
+    let texts = attempts.filter_map(|request| {
         let mut error = failures::of_request(request)?;
         if let Some(at_address) = of_address(view, request, &error) {
             error = at_address;
@@ -407,7 +430,7 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
             None => error,
         })
     });
-    texts.collect()
+    (texts.collect(), targets)
 }
 
 /// The calls that were started, each with its tool's name and why it failed or what its run came to, and each text once.

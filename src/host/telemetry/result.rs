@@ -1,7 +1,7 @@
 //! The result document of a run. A function of its view; does not know the terminal.
 
 use monolith_core::contract::ReportContent;
-use monolith_core::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
+use monolith_core::kernel::{AgentOutcome, BringUpCause, Outcome, OutcomeCode, Run};
 use monolith_core::message::{
     AgentMessage, CallSeq, Digest, FailureCode, Role, RunId, ServerConfinement,
 };
@@ -96,8 +96,48 @@ pub struct AgentResult {
     /// The confinement of each program that the run starts, as its last process has it; absent where it starts none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confinement: Vec<ServerConfinement>,
+    /// The tools that requests leave out, each with its server and the reason; absent where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutTool>,
+    /// The input of a list that asked for the run; absent of a run that no list asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
     /// Null exactly on success.
     pub error: Option<String>,
+}
+
+/// A tool that requests leave out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOutTool {
+    /// The tool, the targets where not all, and the reason.
+    pub detail: String,
+    /// The name of its server in the contract.
+    pub server: String,
+}
+
+impl LeftOutTool {
+    fn of_run(view: &RunView) -> Vec<Self> {
+        let faults = view.preflight().bring_up.iter();
+        let left_out = faults.filter(|fault| fault.cause == Some(BringUpCause::LeftOut));
+        let left_out = left_out.map(|fault| Self {
+            detail: fault.detail.clone(),
+            server: fault.server.clone(),
+        });
+        left_out.collect()
+    }
+}
+
+/// The input of a list that asked for a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// The line, or the file of a folder.
+    pub place: String,
+    /// The contract file; absent if the line does not name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+    /// The task, or the input of a workflow; absent if neither the list nor the run has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// The usage of a run.
@@ -201,7 +241,11 @@ impl AgentResult {
         let conversation = run.conversation();
         let why = why(view).unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
-            final_answer(conversation.iter().map(AsRef::as_ref)).to_owned()
+            final_answer(
+                conversation.iter().map(AsRef::as_ref),
+                contract.asks_model(),
+            )
+            .to_owned()
         } else {
             why.clone()
         };
@@ -226,6 +270,8 @@ impl AgentResult {
                 .collect(),
             accounting: AccountingLine::of_run(view),
             confinement: view.confinement(),
+            left_out: LeftOutTool::of_run(view),
+            listed: None,
             error: (!success).then(|| match outcome {
                 Some(outcome) => format!("{outcome}: {why}"),
                 None => why,
@@ -288,6 +334,8 @@ impl AgentResult {
             conversation: Vec::new(),
             accounting: Vec::new(),
             confinement: Vec::new(),
+            left_out: Vec::new(),
+            listed: None,
             error: Some(error),
         }
     }
@@ -303,6 +351,7 @@ impl AgentResult {
             counters: ResultCounters::of(view),
             accounting: AccountingLine::of_run(view),
             confinement: view.confinement(),
+            left_out: LeftOutTool::of_run(view),
             ..Self::without_run(exit_code, reason, error, view.unix_ms(view.at_ms()))
         }
     }
@@ -386,11 +435,19 @@ impl FinalReport {
     }
 }
 
-/// The model's last words: what a successful run answers.
-fn final_answer<'m>(conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>) -> &'m str {
+/// What a successful run answers: the model's last words, or the result of its call where it asks no model.
+fn final_answer<'m>(
+    conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>,
+    asks_model: bool,
+) -> &'m str {
+    let by = if asks_model {
+        Role::Assistant
+    } else {
+        Role::Tool
+    };
     conversation
         .rev()
-        .find(|message| message.role == Role::Assistant)
+        .find(|message| message.role == by)
         .map_or("", |message| message.content.as_str())
 }
 

@@ -12,6 +12,7 @@ pub const fn sentence(code: OutcomeCode) -> &'static str {
             "A limit was near, so the model was asked once more, without tools, and answered."
         }
         OutcomeCode::FinalMessage => "The model gave its final answer.",
+        OutcomeCode::ToolResult => "The call that the step consists of succeeded.",
         OutcomeCode::ContractInvalid => "The contract contradicts itself.",
         OutcomeCode::ContractHashMismatch => "The contract is not the one that its hash names.",
         OutcomeCode::ProvenanceMissing => "The contract does not say where it comes from.",

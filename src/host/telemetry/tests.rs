@@ -72,6 +72,7 @@ fn infer() -> Vec<EffectRecord> {
     vec![EffectRecord::Infer {
         attempt: 1,
         inference: InferenceSeq(1),
+        left_out: std::collections::BTreeSet::new(),
         notices: Vec::new(),
         target: 0,
         tools: true,
@@ -129,7 +130,7 @@ fn envelope(error: Option<&str>) -> ToolOutcome {
             message: message.to_owned(),
         }),
         full: None,
-        started_at_ms: 0,
+        started_at_ms: 30,
         status: error.map_or(EnvelopeStatus::Ok, |_| EnvelopeStatus::Error),
         tokens: 1,
         tool: "read_file".to_owned(),
@@ -210,7 +211,7 @@ fn a_call_has_a_line_with_the_sizes_that_the_tool_had_in_hand() {
     fixture.take(40, tool(envelope(None)), Vec::new());
     let expect = json!({
         "type": "tool", "mcpServer": "", "command": "read_file", "status": "ok", "latency": 7,
-        "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000, "index": 0, "turn": 0, "attempt": 0,
+        "timestamp": 30, "charactersIn": 12, "charactersOut": 99_000, "index": 0, "turn": 0, "attempt": 0,
     });
     assert_eq!(fixture.line(), expect);
 }

@@ -7,8 +7,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The user agent of monolith.
 const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 
-/// As for inferences: where bytes go is decided by the contract alone, and a request is sent once. No redirect is followed and no proxy
-/// is taken from the environment, so headers go nowhere but there; nothing is repeated: a repeated call would be executed twice.
+/// As for inferences: a request is sent once. No redirect is followed, so headers go nowhere else; nothing is repeated: a repeated
+/// call would be executed twice. Whoever knows the address adds its proxy.
 pub(super) fn builder() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)

@@ -35,12 +35,18 @@ pub(crate) async fn begin_login(
     scrub: &Arc<dyn Scrubber>,
     cancel: &CancellationToken,
 ) -> Result<Option<Login>, LoginFault> {
-    let stranger = Authorization::new(terms.server.clone(), ClientTerms::default(), None)?;
+    let proxies = terms.client.proxies.clone();
+    let unknown = ClientTerms {
+        proxies: proxies.clone(),
+        ..ClientTerms::default()
+    };
+    let stranger = Authorization::new(terms.server.clone(), unknown, None)?;
     let stranger = Arc::new(stranger);
     let url = terms.server.as_str();
     let place = Endpoint {
         authorization: Some(&stranger),
         headers,
+        proxies: &proxies,
         remote,
         url,
     };

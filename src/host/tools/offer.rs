@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use monolith_core::contract::{ToolCapability, ToolPin, inexact_integer_at};
+use monolith_core::contract::{
+    NAME_RULE, ToolCapability, ToolPin, inexact_integer_at, is_tool_name,
+};
 use monolith_core::message::{
     ToolOutcome, char_prefix, escaped_line, estimate_tokens, invisible_code_points,
 };
 
-/// Longest exposed name; what the strictest provider accepts.
+/// Longest exposed name of an operation; what the strictest provider accepts.
 pub(super) const NAME_BYTES: usize = 64;
 /// Largest definition of one tool, as JSON text.
 const DEFINITION_BYTES: usize = 256 * 1024;
@@ -74,12 +76,10 @@ impl Offer {
 
     fn check(&self, prefix: &str, tool: &Described) -> Result<(), String> {
         let exposed = format!("{prefix}{}", tool.name);
-        if !is_exposable(&exposed) {
+        if !is_tool_name(&exposed) {
             let hidden = invisible_code_points(&tool.name, |_| false);
             let hidden = hidden.map_or_else(String::new, |points| format!("; it holds {points}"));
-            return Err(format!(
-                "its exposed name is not 1 to {NAME_BYTES} characters of A-Z a-z 0-9 _ -{hidden}"
-            ));
+            return Err(format!("its exposed name: {NAME_RULE}{hidden}"));
         }
         if tool.name.is_empty() {
             return Err("it has no name".to_owned());
@@ -92,8 +92,8 @@ impl Offer {
         if self.tools.iter().any(|other| other.name == tool.name) {
             return Err("the server offers that name twice".to_owned());
         }
-        if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err("its inputSchema is not a schema of type object".to_owned());
+        if !tool.input_schema.is_object() {
+            return Err("its inputSchema is not a JSON object".to_owned());
         }
         if !(tool.annotations.is_object() || tool.annotations.is_null()) {
             return Err("its annotations are not an object".to_owned());
@@ -143,11 +143,4 @@ fn definition(tool: &Described) -> String {
         "parameters": tool.input_schema,
     })
     .to_string()
-}
-
-fn is_exposable(name: &str) -> bool {
-    (1..=NAME_BYTES).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }

@@ -16,7 +16,7 @@ use super::offer::{Offer, changed};
 use super::pool::{Key, ServerHost};
 use super::{CallTerms, CallWatch, ServerSpec, ToolServerError};
 use monolith_core::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
-use monolith_core::kernel::{BringUpFault, CallOrder};
+use monolith_core::kernel::{BringUpCause, BringUpFault, CallOrder};
 use monolith_core::message::{ToolOutcome, ToolServerStatement};
 
 /// Receives the name of each server that has come up or failed: it need not be waited for any longer.
@@ -249,7 +249,10 @@ impl BringUp {
     fn take(&mut self, name: String, kind: ServerKind, kept: KeptServer, offer: &Offer) {
         let host = kept.current();
         for reason in &offer.unusable {
-            self.faults.push(fault_of(&name, reason));
+            self.faults.push(BringUpFault {
+                cause: Some(BringUpCause::LeftOut),
+                ..fault_of(&name, reason)
+            });
         }
         self.statements.extend(host.statement(&name));
         let origin = host.origin(&name);

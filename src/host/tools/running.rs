@@ -117,10 +117,11 @@ impl RunningServer {
             ServerSpec::Openapi {
                 folder,
                 headers,
+                proxies,
                 terms,
             } => {
                 let prefix = spec.kind().prefix(name);
-                let imported = WebTools::of_openapi(&prefix, (terms, folder), headers);
+                let imported = WebTools::of_openapi(&prefix, (terms, folder), headers, proxies);
                 let tools = tokio::select! {
                     biased;
                     () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
@@ -133,9 +134,10 @@ impl RunningServer {
             ServerSpec::Rest {
                 headers,
                 limits,
+                proxies,
                 tool,
             } => {
-                let guard = AddressGuard::of_service(limits, Arc::new(SystemResolver));
+                let guard = AddressGuard::of_service(limits, Arc::new(SystemResolver), proxies);
                 let tools = WebTools::of_rest(own_name(name), tool, headers, limits, guard);
                 let tools = tools.map_err(|fault| unusable(name, spec.kind(), &fault))?;
                 return Ok(Self::web(name, spec.kind(), tools));
@@ -176,6 +178,7 @@ impl RunningServer {
                 server
             }
             ServerSpec::Remote {
+                client,
                 headers,
                 remote,
                 terms,
@@ -192,6 +195,7 @@ impl RunningServer {
                 let place = Endpoint {
                     authorization: authorization.as_ref(),
                     headers,
+                    proxies: &client.proxies,
                     remote: *remote,
                     url,
                 };

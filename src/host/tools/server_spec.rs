@@ -16,6 +16,7 @@ use super::sandbox::{Confined, ProbeFault, ProbeReport};
 use super::{
     ClientTerms, HostTools, SandboxProfile, StartFiles, TokenKeeper, ToolServerError, Withheld,
 };
+use crate::inference::Proxies;
 
 /// The specification of one tool server, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -42,6 +43,8 @@ pub(crate) enum ServerSpec {
         folder: PathBuf,
         /// Sent with every request to the service.
         headers: BTreeMap<String, String>,
+        /// The proxies of the environment.
+        proxies: Proxies,
         /// The operations to take, and their description.
         terms: Box<OpenapiTerms>,
     },
@@ -51,6 +54,8 @@ pub(crate) enum ServerSpec {
         headers: BTreeMap<String, String>,
         /// The limits of the request.
         limits: WebLimits,
+        /// The proxies of the environment.
+        proxies: Proxies,
         /// The request template.
         tool: Box<RestTool>,
     },

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::text::numbers::grouped;
-use monolith_core::contract::{ExecutionContract, way_without_tools};
 use monolith_core::kernel::{
     Check, CheckName, Effect, Event, EventKind, Fold, OutcomeCode, Probed, ProbedTarget, Run,
     RunStarted,
@@ -22,7 +21,7 @@ pub(super) struct DryPrecheck {
 
 /// Takes the machine through PRECHECK without a run.
 pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
-    let contract: &ExecutionContract = &preview.contract;
+    let contract = &preview.contract;
     let Ok(run_id) = RunId::try_from("check".to_owned()) else {
         return DryPrecheck::default();
     };
@@ -68,7 +67,6 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
         .flatten()
         .flat_map(|entry| entry.action.checks)
         .filter(|check| check.name != CheckName::Backend)
-        .map(|check| with_way(contract, check))
         .collect();
     DryPrecheck {
         checks,
@@ -91,15 +89,4 @@ fn over_budget(run: &Run) -> Option<String> {
     Some(format!(
         "{key} is {limit}, and the first request needs more before its answer: no model would be asked"
     ))
-}
-
-/// The check with what an author may write instead, where a tool has a schema that cannot be used.
-fn with_way(contract: &ExecutionContract, mut check: Check) -> Check {
-    if check.name == CheckName::Tools
-        && !check.ok
-        && let Some(way) = way_without_tools(contract)
-    {
-        check.detail = format!("{}; {way}", check.detail);
-    }
-    check
 }

@@ -3,7 +3,6 @@
 use crate::error::advice::Advice;
 use crate::exit::Exit;
 use crate::text::command::command;
-use monolith_core::contract::{FactoryError, RefusedName};
 use monolith_core::replay::ForkFault;
 use monolith_host::driver::{ConfinementError, DriverError};
 
@@ -132,12 +131,6 @@ impl Advice for DriverError {
             Self::WorkflowDiffers { .. } => "monolith verify RUN says where",
             Self::OtherScript { .. } => {
                 "a run continues with the script that it started with: restore that one"
-            }
-            Self::Contract(FactoryError::AgentNameRefused(refused)) => {
-                let RefusedName { file, proposed, .. } = &**refused;
-                return Some(format!(
-                    "write `toolName: {proposed}` in {file} and in the prompts that name it, or `tool_transport: xml` here"
-                ));
             }
             Self::Delegated { parent, .. } => return Some(format!("monolith resume {parent}")),
             Self::CallerNotHere {

@@ -7,6 +7,7 @@ use crate::error::advice::Advice;
 use crate::exit::Exit;
 use crate::text::command::{command, typed_word};
 use crate::text::numbers::counted;
+use monolith_core::message::RunId;
 
 /// The source of a task or a system prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +101,14 @@ pub enum InputFault {
         first: u64,
         lines: u64,
         path: PathBuf,
+    },
+    /// The author of a list: two of its lines would begin the same run.
+    #[error("lines {first} and {second} of {} have the same run_id, {run_id}; no run was started", path.display())]
+    EqualRunIds {
+        first: u64,
+        path: PathBuf,
+        run_id: RunId,
+        second: u64,
     },
     /// The caller: a run instead of the contract file.
     #[error("chat under the contract {run}: no such file, but a run has that name")]
@@ -283,6 +292,9 @@ impl Advice for InputFault {
             Self::NoMessage => "monolith continue RUN \"message\"",
             Self::AnotherRun { .. } => {
                 "somebody replaced that run; /undo returns to the run before it"
+            }
+            Self::EqualRunIds { .. } => {
+                "give each line its own run_id, or leave it out for a random one"
             }
             Self::NoSuchLine { .. } => {
                 "--from takes the name of a file of the folder, or the number of a line of the list"

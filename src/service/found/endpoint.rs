@@ -11,7 +11,7 @@ use crate::found::servers::{Calling, Places, named};
 use crate::text::escape::line;
 use monolith_core::contract::{ProviderType, recorded_url};
 use monolith_host::driver::Environment;
-use monolith_host::inference::{answer_at, probe_address};
+use monolith_host::inference::{Proxies, answer_at, probe_address};
 
 /// Time limit for one answer of such a server, which may be far away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,13 +52,14 @@ pub async fn endpoint(
     address: &str,
     key_env: Option<&str>,
     model: Option<&str>,
+    proxies: &Proxies,
 ) -> Result<Vec<Choice>, NoWay> {
     let below = format!("{address}/v1");
     let (mut refused, mut failing, mut is_page) = (None, None, false);
     for place in [address, below.as_str()] {
-        let Some(answer) = answer_at(place, "models", PATIENCE).await else {
+        let Some(answer) = answer_at(place, "models", PATIENCE, proxies).await else {
             if place == address {
-                let probe = probe_address(address, PATIENCE).await;
+                let probe = probe_address(address, PATIENCE, proxies).await;
                 if !probe.responsive {
                     let why = probe.detail;
                     return Err(NoWay::Silent { why });
@@ -91,7 +92,7 @@ pub async fn endpoint(
             })
             .collect();
         if ways.iter().any(|way| way.window.is_none()) {
-            let windows = windows_beside(place).await;
+            let windows = windows_beside(place, proxies).await;
             for way in ways.iter_mut().filter(|way| way.window.is_none()) {
                 way.window = windows.of(&way.model);
             }
@@ -152,7 +153,7 @@ pub async fn other_server(places: &Places, environment: &Environment) -> Option<
             continue;
         };
         let address = format!("{root}/v1");
-        let answer = answer_at(&address, "models", NEAR).await;
+        let answer = answer_at(&address, "models", NEAR, &environment.proxies()).await;
         let document = answer.filter(|answer| (200..300).contains(&answer.status));
         let document =
             document.and_then(|answer| serde_json::from_slice::<Value>(&answer.body).ok());
@@ -195,10 +196,10 @@ impl Windows {
 }
 
 /// Returns the windows that llama-server and LM Studio state, above the address that ends in `/v1`.
-async fn windows_beside(address: &str) -> Windows {
+async fn windows_beside(address: &str, proxies: &Proxies) -> Windows {
     let root = address.strip_suffix("/v1").unwrap_or(address);
     let ask = async |path: &str| {
-        let answer = answer_at(root, path, PATIENCE).await?;
+        let answer = answer_at(root, path, PATIENCE, proxies).await?;
         let is_ok = (200..300).contains(&answer.status);
         is_ok.then(|| serde_json::from_slice::<Value>(&answer.body).ok())?
     };

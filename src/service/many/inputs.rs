@@ -1,6 +1,6 @@
 //! Inputs of many runs: a folder, a list that is read no faster than runs are begun, or the open runs of a store. Does not read contracts.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
@@ -71,6 +71,10 @@ impl Inputs {
             let path = given.to_owned();
             return Err(InputFault::ContractForList { path }.into());
         }
+        refuse_equal_names(&mut file, given, from).map_err(|fault| match fault {
+            Ok(equal) => equal.into(),
+            Err(fault) => ServiceError::from(refuse(fault)),
+        })?;
         let folder = path.parent().unwrap_or(&service.cwd);
         Self::lines(file, folder.to_owned(), given, from)
     }
@@ -250,6 +254,39 @@ fn begins_as_list(file: &mut fs::File) -> io::Result<bool> {
     Ok(first.is_none_or(|line| {
         line.starts_with(b"{") && line.windows(key.len()).any(|bytes| bytes == key)
     }))
+}
+
+/// Refuses a list in which two lines from `from` on have the same run id, before any of them begins a run. Lines that come from elsewhere than
+/// a file can be read once only.
+fn refuse_equal_names(
+    file: &mut fs::File,
+    given: &Path,
+    from: Option<&str>,
+) -> Result<(), Result<InputFault, io::Error>> {
+    if !file.metadata().map_err(Err)?.is_file() {
+        return Ok(());
+    }
+    let from: u64 = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+    let mut lines = HashMap::new();
+    for (number, read) in numbered(BufReader::new(&mut *file)) {
+        let NextLine::Read(bytes) = read else {
+            continue;
+        };
+        let run_id = RunLine::parse(&bytes).ok().and_then(|line| line.run_id);
+        let Some(run_id) = run_id.filter(|_| number >= from) else {
+            continue;
+        };
+        if let Some(first) = lines.insert(run_id.clone(), number) {
+            let path = given.to_owned();
+            return Err(Ok(InputFault::EqualRunIds {
+                first,
+                path,
+                run_id,
+                second: number,
+            }));
+        }
+    }
+    file.rewind().map_err(Err)
 }
 
 /// The lines that are not blank, each with its number from 1 on.

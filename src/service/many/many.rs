@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::file_limit::allow_files;
 use super::input::{Input, Wanted};
 use super::inputs::Inputs;
-use super::new_run::{Taken, begin};
+use super::new_run::{Taken, begin, listed};
 use super::not_begun::{NotBegun, OpenLine};
 use super::one_run::end_of;
 use super::recorded_run::resume;
@@ -299,13 +299,14 @@ impl TakenRun {
         let place = input.place;
         let end = match input.wanted {
             Wanted::New(line) => {
+                let listed = listed(&place, line.as_ref().ok(), &worker.common);
                 let taken = Taken {
                     follower,
                     line,
                     not_begun,
                     number,
                 };
-                begin(&place, taken, worker).await
+                begin(&place, taken, worker).await.asked_by(listed)
             }
             Wanted::Recorded(Ok(run_id)) => {
                 let sets = worker.common.terms.sets.clone();

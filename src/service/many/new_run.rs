@@ -23,6 +23,7 @@ use monolith_core::message::RunId;
 use monolith_core::view::RunStart;
 use monolith_host::driver::{DriverError, Prepared};
 use monolith_host::store::StoreError;
+use monolith_host::telemetry::Listed;
 
 /// A line that was taken from the inputs.
 pub(super) struct Taken {
@@ -84,6 +85,17 @@ pub(super) async fn begin(place: &str, taken: Taken, worker: Worker) -> RunEnd {
         }
     }
     end_of(&common, place, driven)
+}
+
+/// The input of a list, as its result names it.
+pub(super) fn listed(place: &str, line: Option<&RunLine>, common: &Common) -> Listed {
+    let contract = line.map(|line| name_of(line, common).display().to_string());
+    let task = line.and_then(|line| line.task.as_ref().or(common.terms.task.as_ref()));
+    Listed {
+        place: place.to_owned(),
+        contract,
+        task: task.cloned(),
+    }
 }
 
 /// A file of the folder that the caller stands in is named as it is seen from there.

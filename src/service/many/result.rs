@@ -5,8 +5,8 @@ use crate::exit::Exit;
 use crate::text::escape::line;
 use crate::workflow::ended::WorkflowResult;
 use monolith_core::kernel::AgentOutcome;
-use monolith_core::message::RunId;
-use monolith_host::telemetry::AgentResult;
+use monolith_core::message::{Role, RunId};
+use monolith_host::telemetry::{AgentResult, Listed};
 
 /// The result of one input.
 #[derive(Debug)]
@@ -28,6 +28,23 @@ pub enum RunEnd {
     Skipped(String),
     /// Its result was lost in a panic.
     Lost(String),
+}
+
+impl RunEnd {
+    /// Names the input that asked for the run. The task of a run that has begun is that of its record.
+    pub(super) fn asked_by(mut self, listed: Listed) -> Self {
+        match &mut self {
+            Self::Run(result, _) => {
+                let mut said = result.conversation.iter();
+                let task = said.find(|message| message.role == Role::User);
+                let task = task.map(|task| task.content.clone()).or(listed.task);
+                result.listed = Some(Listed { task, ..listed });
+            }
+            Self::Workflow(result, _) => result.listed = Some(listed),
+            Self::Skipped(_) | Self::Lost(_) => {}
+        }
+        self
+    }
 }
 
 /// The way in which a run came to its end, or to where it is left.

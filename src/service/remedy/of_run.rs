@@ -9,12 +9,12 @@ use super::unproven::{
 };
 use crate::drive::typed_at::TypedAt;
 use crate::service::Service;
-use monolith_core::contract::way_without_tools;
-use monolith_core::kernel::{AgentOutcome, OutcomeCode};
+use monolith_core::kernel::{AgentOutcome, BringUpCause, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_core::view::{LastRequest, Refusal, RunView};
 use monolith_host::telemetry::{
-    keyless, last_request, last_target, misled, played_out, refused_key_of, silent, went_away,
+    keyless, last_request, last_target, misled, played_out, refused_key_of, refused_request,
+    silent, went_away,
 };
 
 /// The advice after a failed run.
@@ -83,7 +83,9 @@ fn general(view: &RunView, code: OutcomeCode, request: Option<LastRequest>) -> O
     let key = refused_key_of(view).map(|variable| Remedy::AcceptedKeyIn {
         variable: variable.to_owned(),
     });
-    key.or_else(|| request.map(Remedy::of_request))
+    let refused = || refused_request(view).map(|parameters| Remedy::RefusedRequest { parameters });
+    key.or_else(refused)
+        .or_else(|| request.map(Remedy::of_request))
         .or_else(|| not_executed(view, code))
         .or_else(|| more_calls(view, code))
         .or_else(|| Remedy::of_code(code))
@@ -168,13 +170,10 @@ fn exact(service: &Service, view: &RunView, run_id: &RunId) -> Option<Remedy> {
         }
         OutcomeCode::ToolUnavailable => {
             let faults = view.preflight().bring_up.iter();
+            let faults = faults.filter(|fault| fault.cause != Some(BringUpCause::LeftOut));
             let servers = faults.map(|fault| ServerRemedy::of_fault(view.contract(), fault));
             let servers: Vec<ServerRemedy> = servers.collect();
-            if servers.is_empty() {
-                way_without_tools(view.contract()).map(|way| Remedy::WithoutTools { way })
-            } else {
-                Some(Remedy::Servers(servers))
-            }
+            (!servers.is_empty()).then_some(Remedy::Servers(servers))
         }
         OutcomeCode::ToolChanged => Some(Remedy::PinTools),
         OutcomeCode::ProofNotSucceeded => Some(accept_calls(view)),

@@ -7,6 +7,7 @@ use crate::text::escape::line;
 use crate::unreached::unreached;
 use monolith_core::contract::ProviderType;
 use monolith_core::kernel::OutcomeCode;
+use monolith_core::message::Parameter;
 use monolith_core::view::LastRequest;
 
 /// A remedy for a run that failed, with its values.
@@ -89,6 +90,10 @@ pub enum Remedy {
     ReadCalls {
         profiles: &'static str,
     },
+    /// The provider refused the request itself, for these parameters where it names any.
+    RefusedRequest {
+        parameters: Vec<Parameter>,
+    },
     RestartServer,
     Servers(Vec<ServerRemedy>),
     ShowParent,
@@ -99,9 +104,6 @@ pub enum Remedy {
         window: Option<u64>,
     },
     UnknownModel,
-    WithoutTools {
-        way: String,
-    },
 }
 
 impl Remedy {
@@ -113,7 +115,8 @@ impl Remedy {
             OutcomeCode::FinalReport
             | OutcomeCode::TextFallback
             | OutcomeCode::Synthesis
-            | OutcomeCode::FinalMessage => return None,
+            | OutcomeCode::FinalMessage
+            | OutcomeCode::ToolResult => return None,
             OutcomeCode::ContractInvalid
             | OutcomeCode::ContractHashMismatch
             | OutcomeCode::ProvenanceMissing
@@ -387,12 +390,23 @@ impl Remedy {
                 or_dots(*window),
                 run.corrected()
             ),
+            Self::RefusedRequest { parameters } if parameters.is_empty() => format!(
+                "the provider refused the request: correct what its error names, then {}",
+                run.corrected()
+            ),
+            Self::RefusedRequest { parameters } => {
+                let names = parameters.iter().map(|one| format!("`{}`", one.as_str()));
+                let names = names.collect::<Vec<_>>().join(" and ");
+                format!(
+                    "the provider does not take {names} as stated: remove it, or state a value that the model takes, then {}",
+                    run.corrected()
+                )
+            }
             // Only a run sends the key, so `doctor` cannot list the models.
             Self::UnknownModel => format!(
                 "the server does not know the model: correct `model` of the target, then {}",
                 run.corrected()
             ),
-            Self::WithoutTools { way } => line(way),
             Self::AcceptedKey => "set the variable that `api_key_env` names to a key that the provider accepts".to_owned(),
             Self::AllowTool => "name the tool in `allowed_tools`, or ask for what those can do".to_owned(),
             Self::AllowTools => "allow tools with `tool_policy`, or ask for what needs none".to_owned(),

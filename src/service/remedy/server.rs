@@ -56,7 +56,7 @@ impl ServerRemedy {
                 Self::WholePath { server }
             }
             Some(BringUpCause::NotStarted) => Self::Install { server },
-            None => Self::Correct { server },
+            Some(BringUpCause::LeftOut) | None => Self::Correct { server },
         }
     }
 

@@ -5,7 +5,7 @@ use super::remedy::Remedy;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::source::Recorded;
-use monolith_core::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof, is_tool_step};
+use monolith_core::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
 use monolith_core::kernel::{EventKind, OutcomeCode};
 use monolith_core::message::RunId;
 use monolith_core::view::{ApprovalEnd, Call, CallEnd, Refusal, RunView};
@@ -20,7 +20,10 @@ pub(super) const fn is_unproven(code: OutcomeCode) -> bool {
 
 /// Returns what helps where calls were asked for and none was executed; `None` if no record shows it.
 pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Remedy> {
-    if !is_unproven(code) || view.requested_calls() == 0 || view.counters().executed > 0 {
+    // The call of a step may have been denied, or lost.
+    let is_of_step = code == OutcomeCode::ProofNotSucceeded;
+    let is_unproven = is_unproven(code) || is_of_step;
+    if !is_unproven || view.requested_calls() == 0 || view.counters().executed > 0 {
         return None;
     }
     let mut calls = view.calls().values().rev();
@@ -41,15 +44,11 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<Remedy> 
 /// Returns what helps where a step of a workflow is one call, and that failed: what its author wrote of the call, and neither more turns nor
 /// another proof. `None` of other runs, and where more is recorded of the call.
 pub(super) fn of_tool_step(view: &RunView, code: OutcomeCode) -> Option<Remedy> {
-    let used = view.counters();
-    // A run whose call reported an error may have succeeded; its step has not.
-    let is_of_call = is_unproven(code)
-        || matches!(
-            code,
-            OutcomeCode::Arguments | OutcomeCode::ProofNotSucceeded
-        )
-        || Remedy::of_code(code).is_none() && used.executed > used.executed_ok;
-    if !is_of_call || !is_tool_step(view.contract()) {
+    let is_of_call = matches!(
+        code,
+        OutcomeCode::Arguments | OutcomeCode::ProofNotSucceeded
+    );
+    if !is_of_call || view.contract().asks_model() {
         return None;
     }
     match view.refusal() {

@@ -428,6 +428,7 @@ const fn closing(reason: ClosingReason) -> &'static str {
         ClosingReason::Context => "the context is used up",
         ClosingReason::Stop => "stop requested",
         ClosingReason::FinalReportFailed => "the final report failed",
+        ClosingReason::PlainText => "plain text twice in a row",
     }
 }
 

@@ -1,7 +1,6 @@
 //! The workflow's record of a step, compared with the step's run: its input and its result. Verifies no transcript.
 
 use crate::error::ServiceError;
-use crate::source::Source;
 use crate::verify::difference::{Difference, SHOWN_BYTES, texts_differ};
 use crate::verify::recorded_call::label_words;
 use crate::workflow::step_result::step_run;
@@ -84,17 +83,6 @@ impl StepRunSays<'_> {
 
     /// Returns its input and the field that has it: its task, or its call.
     fn given(&self) -> Result<Option<(&'static str, StepInput)>, ServiceError> {
-        if let Work::Tool(_) = self.work {
-            let view = Source::Run(self.run_id.clone(), self.reader.again()?);
-            let view = view.each_step(|_, _, _| Ok(()))?;
-            let call = view.calls().values().next();
-            return Ok(call.and_then(|call| {
-                let arguments = serde_json::from_str::<serde_json::Value>(&call.arguments).ok()?;
-                let arguments = serde_json_canonicalizer::to_string(&arguments).ok()?;
-                let tool = call.name.clone();
-                Some(("call.arguments", StepInput::Tool { arguments, tool }))
-            }));
-        }
         let mut reader = self.reader.again()?;
         let Some(first) = reader.read_run(self.run_id)?.next().transpose()? else {
             return Ok(None);
@@ -103,6 +91,15 @@ impl StepRunSays<'_> {
         let Some(EventKind::RunStarted(started)) = event.map(|event| event.event) else {
             return Ok(None);
         };
+        if let Work::Tool(_) = self.work {
+            let call = started
+                .given_call()
+                .and_then(|call| call.tool_calls.first());
+            return Ok(call.map(|call| {
+                let (arguments, tool) = (call.arguments.to_string(), call.name.clone());
+                ("event.messages", StepInput::Tool { arguments, tool })
+            }));
+        }
         let task = started.messages.last().map(|task| task.content.clone());
         Ok(task.and_then(|task| {
             let given = match self.work {

@@ -106,7 +106,8 @@ pub fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
         OutcomeCode::FinalReport
         | OutcomeCode::TextFallback
         | OutcomeCode::Synthesis
-        | OutcomeCode::FinalMessage => vec![format!(
+        | OutcomeCode::FinalMessage
+        | OutcomeCode::ToolResult => vec![format!(
             "{} executed, {} of them without an error",
             counted(used.executed, "call"),
             used.executed_ok

@@ -187,7 +187,7 @@ fn prompt_step(spec: &WorkflowSpec) -> ContractSpec {
 /// Returns the contract of a call of that tool.
 fn tool_step(spec: &WorkflowSpec, tool: &str) -> ContractSpec {
     let contract = spec.contract.clone().unwrap_or_default();
-    tool_spec(&contract, (tool, "{}"), MAX_OUTPUT_BYTES as u64)
+    tool_spec(&contract, tool, MAX_OUTPUT_BYTES as u64)
 }
 
 /// Refuses a workflow of which a step could not run.

@@ -14,6 +14,7 @@ use monolith_core::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutco
 use monolith_core::message::{Digest, RunId};
 use monolith_core::view::TreeUsage;
 use monolith_host::store::StoreReader;
+use monolith_host::telemetry::Listed;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
@@ -52,6 +53,9 @@ pub struct WorkflowResult {
     /// The calls of runs below it that wait for a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<AwaitedCall>,
+    /// The input of a list that asked for it; absent if no list did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
 }
 
 impl WorkflowResult {
@@ -74,6 +78,7 @@ impl WorkflowResult {
             detail: view.detail.filter(|_| exit_code != 0 && outcome.is_some()),
             steps: view.steps,
             waits_for: Vec::new(),
+            listed: None,
         }
     }
 

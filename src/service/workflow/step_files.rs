@@ -38,9 +38,7 @@ impl Files {
                 task: Some(text.clone()),
                 ..contract()
             },
-            StepInput::Tool { arguments, tool } => {
-                tool_spec(&contract(), (tool, arguments), MAX_OUTPUT_BYTES as u64)
-            }
+            StepInput::Tool { tool, .. } => tool_spec(&contract(), tool, MAX_OUTPUT_BYTES as u64),
             StepInput::Delegate { agent, task, .. } => {
                 let file = self.file.agent_beside(&self.service, agent);
                 let mut file = file.among(&self.trusted);

@@ -5,6 +5,7 @@ use crate::source::Source;
 use crate::workflow::tool_result::ToolResult;
 use monolith_core::agent::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepRun};
 use monolith_core::contract::Label;
+use monolith_core::kernel::OutcomeCode;
 use monolith_core::message::{RunId, char_prefix};
 use monolith_host::driver::DriverError;
 use monolith_host::store::StoreReader;
@@ -32,15 +33,17 @@ pub(crate) fn step_run(
         let calls = view.calls().values();
         labels.extend(calls.flat_map(|call| run.contract().labels_of(&call.name)));
     }
-    let (failure, output) = if let Some(why) = &result.error {
+    // The result of a call that reported an error is one, too.
+    let is_result = outcome.class.is_success() || outcome.code == OutcomeCode::ProofNotSucceeded;
+    let (failure, output) = if is_call && is_result && view.counters().executed > 0 {
+        let ToolResult { failure, text } = ToolResult::of(&mut reader.again()?, run_id, &view)?;
+        (failure, text)
+    } else if let Some(why) = &result.error {
         // The call says more than what its run came to.
         let said = || failed_calls(&view).or_else(|| denied_calls(&view));
         let call = is_call.then(said).flatten();
         let why = call.unwrap_or_else(|| why.clone());
         (Some((StepFailure::Outcome, why)), output)
-    } else if is_call {
-        let ToolResult { failure, text } = ToolResult::of(&mut reader.again()?, run_id, &view)?;
-        (failure, text)
     } else if output.len() > MAX_OUTPUT_BYTES {
         let reason = format!(
             "its report has {} bytes; a step may come to at most {MAX_OUTPUT_BYTES}",

@@ -1,6 +1,6 @@
 //! Problems around many runs: names that are taken, readers that do not read, files that run out.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::*;
 use crate::terminal::Terminal;
@@ -52,7 +52,14 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
     };
     fixture.write("twice.jsonl", &(line("r9") + &line("r0") + &line("r9")));
     let asked = model.see(|counts| counts.asked);
-    let mut driving = fixture.many(&["run", "--contracts", "twice.jsonl", "--max-runs", "2"]);
+    // A stream is read once, so its second r9 is met only when its turn comes.
+    let list = std::fs::File::open(fixture.path("twice.jsonl")).unwrap();
+    let mut driving = fixture.command(&["run", "--contracts", "-", "--max-runs", "2"]);
+    driving
+        .stdin(list)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut driving = driving.spawn().unwrap();
     model.has(asked + 1);
     let mut printed = BufReader::new(driving.stdout.take().unwrap()).lines();
     let first = [
@@ -67,6 +74,48 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
     assert_eq!(driven.0, over.0, "{same:?}");
     let place = |error: &str| error.replace("line 3", "line 2").replace("r9", "r0");
     assert_eq!(place(&driven.1), over.1);
+}
+
+/// A list is refused as a whole, with both places: no run of it has started.
+#[test]
+fn a_list_with_equal_run_ids_starts_no_run() {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Noon.")]);
+    let line = |run: &str| format!("{{\"contract\": \"c.yaml\", \"run_id\": \"{run}\"}}\n");
+    fixture.write("list.jsonl", &[line("a"), line("b"), line("a")].concat());
+    let refused = fixture.ends(&["run", "--contracts", "list.jsonl"], 4);
+    let why = "lines 1 and 3 of list.jsonl have the same run_id, a; no run was started";
+    assert!(refused.err.contains(why), "{}", refused.err);
+    assert!(!fixture.path("home/runs.db").exists());
+    // The lines before the first one are not part of it.
+    fixture.ends(&["run", "--contracts", "list.jsonl", "--from", "2"], 0);
+}
+
+/// Each result line names its file and its task, whoever stated that.
+#[test]
+fn each_result_of_a_list_names_its_file_and_its_task() {
+    let fixture = Fixture::new();
+    fixture.script("", &[&says("Noon.")]);
+    fixture.write(
+        "list.jsonl",
+        "{\"contract\": \"c.yaml\", \"run_id\": \"a\", \"task\": \"How late is it?\"}\n\
+         {\"contract\": \"c.yaml\", \"run_id\": \"b\"}\n{\"contract\": \"none.yaml\", \"task\": \"x\"}\nno\n",
+    );
+    let ended = fixture.ends(&["run", "--contracts", "list.jsonl", "--max-runs", "1"], 1);
+    let listed = documents(&ended.out)
+        .into_iter()
+        .map(|document| document["listed"].clone());
+    let listed: Vec<serde_json::Value> = listed.collect();
+    let task = fixture.json(&["show", "b"]).1["conversation"][0]["content"].clone();
+    assert_eq!(
+        listed,
+        [
+            json!({"place": "line 1", "contract": "c.yaml", "task": "How late is it?"}),
+            json!({"place": "line 2", "contract": "c.yaml", "task": task}),
+            json!({"place": "line 3", "contract": "none.yaml", "task": "x"}),
+            json!({"place": "line 4"}),
+        ]
+    );
 }
 
 /// Returns the exit code of the process; kills it after a minute and returns `None`.

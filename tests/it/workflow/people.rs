@@ -371,3 +371,48 @@ fn a_stop_is_not_repeated_for_a_step_that_has_it_recorded() {
     let (_, step) = fixture.json(&["show", "w.1"]);
     assert_ne!(step["outcome"]["code"], "abort", "{step}");
 }
+
+/// A server of the workflow's contract starts with the first step that needs it, once for all of them.
+#[test]
+fn a_server_starts_once_for_the_steps_that_use_it() {
+    if !Harness::has_python() {
+        return;
+    }
+    let fixture = fixture("");
+    let server = shell_word(COUNTING_SERVER);
+    let mcp = |name: &str| {
+        let script = format!("echo {name} >> starts; exec python3 {server} executions");
+        json!({"command": "sh", "args": ["-c", script], "sandbox": "off"})
+    };
+    let tools = json!({
+        "builtin": ["list_directory"], "workspace": "w", "mcp": {"fs": mcp("fs"), "idle": mcp("idle")},
+    });
+    let contract = CONTRACT.split_once("  tools:").unwrap().0;
+    let run = |run_id: &str, steps: &str| {
+        fixture.write(
+            "w.yaml",
+            &format!("workflow: tried\n{contract}  tools: {tools}\nsteps:\n{steps}"),
+        );
+        fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", run_id], 0);
+        let started = std::fs::read_to_string(fixture.path("w/starts")).unwrap_or_default();
+        drop(std::fs::remove_file(fixture.path("w/starts")));
+        let mut started: Vec<String> = started.lines().map(str::to_owned).collect();
+        started.sort();
+        started
+    };
+    let list = "- {id: list, tool: list_directory, arguments: {path: .}}\n";
+    assert!(run("w1", list).is_empty());
+    let count = |id: &str| format!("- {{id: {id}, tool: fs__count}}\n");
+    assert_eq!(
+        run("w2", &[&count("a"), list, &count("b")].concat()),
+        ["fs"]
+    );
+    let prompt = "- {id: ask, prompt: hi}\n";
+    let steps = [
+        &count("a"),
+        prompt,
+        &count("b"),
+        "- {id: more, prompt: hi}\n",
+    ];
+    assert_eq!(run("w3", &steps.concat()), ["fs", "idle"]);
+}

@@ -68,6 +68,37 @@ fn a_failed_step_is_reported_with_its_tool_its_code_and_its_words() {
     assert_eq!(entry["action"]["note"], format!("read failed: {why}"));
 }
 
+/// A step without a model has no inference, no tokens and no line of type llm; a call that fails is a failed run.
+#[test]
+fn a_tool_step_bills_no_model_and_a_failed_call_is_a_failed_run() {
+    let fixture = fixture(
+        "steps:
+- {id: list, tool: list_directory, arguments: {path: .}}
+- {id: read, tool: read_file, arguments: {path: nofile.txt}}
+",
+    );
+    assert_eq!(fixture.workflow().0, 1);
+    let check = |run: &str, exit: i32, outcome: &Value, status: &str| {
+        let (_, shown) = fixture.json(&["show", run]);
+        assert_eq!(
+            (&shown["outcome"], &shown["exit_code"]),
+            (outcome, &json!(exit))
+        );
+        let counters = &shown["counters"];
+        let used = ["inferences", "tokens_in", "tokens_out"].map(|name| &counters[name]);
+        assert_eq!(used, [0, 0, 0], "{shown}");
+        let lines = shown["accounting"].as_array().unwrap().iter();
+        let lines: Vec<_> = lines.map(|line| (&line["type"], &line["status"])).collect();
+        assert_eq!(lines, [(&json!("tool"), &json!(status))]);
+        let page = fixture.ok(&["show", run]) + &fixture.ok(&["show", run, "--why"]);
+        assert!(!page.contains("script"), "{page}");
+    };
+    let done = json!({"class": "COMPLETED_WITH_TOOLS", "code": "tool_result"});
+    check("w.1", 0, &done, "ok");
+    let failed = json!({"class": "FAILED_PROTOCOL_NO_TOOLS", "code": "proof_not_succeeded"});
+    check("w.2", 1, &failed, "failed");
+}
+
 /// A workflow that ends with its first entry has one batch of entries.
 #[test]
 fn a_workflow_that_ends_at_once_is_signed_as_any_other() {

@@ -18,6 +18,7 @@ use monolith_service::found::servers::running;
 use monolith_service::keys::LOCAL_KEY;
 use monolith_service::permissions::Looser;
 use monolith_service::text::command::{command, typed_word};
+use monolith_service::text::escape::line;
 use monolith_service::text::numbers::{counted, grouped};
 
 mod answered;
@@ -62,6 +63,23 @@ impl Checkup {
     }
 }
 
+/// The proxies that the environment names for model requests and tool servers; none where it names none.
+fn proxies(app: &App) -> Vec<Finding> {
+    let proxies = app.environment.proxies();
+    let exempt = match proxies.exempt() {
+        [] => String::new(),
+        hosts => format!(", not for {}", line(&hosts.join(", "))),
+    };
+    let found = proxies.named().into_iter().map(|named| match named {
+        Ok((variable, proxy)) => ok("proxy", format!("{variable} is {}{exempt}", line(&proxy))),
+        Err(fault) => {
+            let fix = format!("export {}=http://HOST:PORT, or unset it", fault.variable);
+            wrong("proxy", line(&fault.to_string()), fix)
+        }
+    });
+    found.collect()
+}
+
 /// Looks at everything, in the order in which it is needed.
 pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, ServiceError> {
     let folder = app.models_folder()?;
@@ -70,6 +88,7 @@ pub(crate) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, ServiceEr
     found.extend([signing_key(app), redaction_key(app)]);
     found.extend([modes(app)?, room(state)]);
     found.extend([clock(app), terminal()]);
+    found.extend(proxies(app));
     found.push(engine());
     if !cfg!(feature = "local") {
         found.push(build_tools());

@@ -11,7 +11,7 @@ use crate::context::reach::unconfined_notes;
 use crate::ui::screen::{Screen, Style};
 use crate::ui::streamed::Streamed;
 use crate::ui::wrap::cut;
-use monolith_core::kernel::EventKind;
+use monolith_core::kernel::{BringUpCause, EventKind};
 use monolith_core::message::{InferenceSeq, RunId};
 use monolith_core::session::Control;
 use monolith_core::view::RunView;
@@ -191,9 +191,20 @@ impl Watched {
             .write_err(&format!("{}{words}\n", self.prefix()));
     }
 
-    /// Names the tool servers whose tools differ from the contract's: calls of such tools are refused.
+    /// Names the tools that requests leave out, and the tool servers whose tools differ from the contract's: calls of such tools are
+    /// refused.
     fn show_changed_tools(&mut self, shown: &ShownEntry<'_>) {
-        let Some(EventKind::Resumed(resumed)) = shown.entry.event.map(|event| &event.event) else {
+        let event = shown.entry.event.map(|event| &event.event);
+        if let Some(EventKind::RunStarted(started)) = event {
+            let faults = started.bring_up.iter();
+            for fault in faults.filter(|fault| fault.cause == Some(BringUpCause::LeftOut)) {
+                self.wipe();
+                let (server, detail) = (line(&fault.server), line(&fault.detail));
+                self.screen
+                    .write_err(&format!("note: {server}: {detail}\n"));
+            }
+        }
+        let Some(EventKind::Resumed(resumed)) = event else {
             return;
         };
         for server in &resumed.bring_up {

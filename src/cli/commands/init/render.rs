@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use monolith_core::contract::{ModelProfile, ProviderType, TextProfile};
+use monolith_core::contract::{ModelProfile, ProviderType, TextProfile, known_window};
 use monolith_service::found::built_in::CAUTIOUS_WINDOW;
 use monolith_service::found::choice::Choice;
 use monolith_service::found::servers::Calling;
@@ -27,8 +27,10 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
         profile = ModelProfile::by_id(ANY_MODEL);
         profile_key = format!(", model_profile_id: {ANY_MODEL}");
     }
-    let known = profile.and_then(|profile| profile.context_window);
     let near = way.address.is_some();
+    let of_catalogue = known_window(way.provider, way.address.as_deref(), &way.model);
+    let of_profile = profile.and_then(|profile| profile.context_window);
+    let known = of_catalogue.filter(|_| !near).or(of_profile);
     // A file's own header says its window; so does a profile. A server's window is what it was started with.
     let window = match (way.window, known) {
         (Some(window), _) => Some(window.min(LOCAL_WINDOW)),
@@ -109,10 +111,13 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
         "tools:\n  builtin: [list_directory, read_file]   # both only read\n  workspace: .                           # and only here\n  \
          # mcp:\n  #   fs: {command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", \".\"]}\n",
     );
-    let _ = writeln!(
-        out,
-        "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}, stream: true}}\nmax_turns: 6"
-    );
+    // A hosted model has its maker's parameters, and some makers refuse any other.
+    let parameters = if near || way.provider == ProviderType::Local {
+        format!("temperature: 0.2, seed: 7, max_output_tokens: {longest}, ")
+    } else {
+        String::new()
+    };
+    let _ = writeln!(out, "sampling: {{{parameters}stream: true}}\nmax_turns: 6");
     out
 }
 
@@ -166,6 +171,10 @@ mod tests {
         check(
             &way(ProviderType::Anthropic, "claude-x"),
             "api_key_env: ANTHROPIC_API_KEY",
+        );
+        check(
+            &way(ProviderType::Anthropic, "claude-x"),
+            "\nsampling: {stream: true}\n",
         );
         check(&way(ProviderType::Local, "smollm2-135m"), "type: local");
         let mut own = way(ProviderType::Local, "mine");

@@ -53,7 +53,12 @@ pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, ServiceError> {
     }
     let servers = runtime()?.block_on(running(&args.places.places(), &app.environment));
     if let Some((kind, address)) = args.places.places().unanswered(&servers).next() {
-        let listed = runtime()?.block_on(answer_at(&format!("{address}/v1"), "models", PATIENCE));
+        let listed = runtime()?.block_on(answer_at(
+            &format!("{address}/v1"),
+            "models",
+            PATIENCE,
+            &app.environment.proxies(),
+        ));
         if let Some(failed) = listed.filter(|listed| listed.status >= 500) {
             let none = failing_at(address, failed.status, &failed.body);
             return Err(ModelFault::NoWay(none).into());
@@ -105,7 +110,8 @@ pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, ServiceError> {
 /// The model to take of a server that the caller names by its address.
 fn endpoint_way(app: &App, args: &InitArgs, address: &str) -> Result<Choice, ServiceError> {
     let key_env = args.key_env.as_deref();
-    let found = endpoint(address, key_env, args.model.as_deref());
+    let proxies = app.environment.proxies();
+    let found = endpoint(address, key_env, args.model.as_deref(), &proxies);
     let ways = runtime()?.block_on(found).map_err(ModelFault::NoWay)?;
     choose(app, args, ways)
 }

@@ -8,10 +8,10 @@ use crate::context::app::App;
 use crate::ui::screen::{Screen, Style};
 use crate::ui::wrap::shortened;
 use monolith_core::message::RunId;
-use monolith_host::telemetry::AgentResult;
+use monolith_host::telemetry::{AgentResult, Listed};
 use monolith_service::drive::unanswered::approve_hint;
 use monolith_service::many::{Ending, awaited};
-use monolith_service::text::escape::line;
+use monolith_service::text::escape::{flowing, line};
 use monolith_service::text::numbers::{dollars, seconds};
 use monolith_service::workflow::ended::WorkflowResult;
 
@@ -90,10 +90,12 @@ impl Printed {
             (None, false, Some(_)) => result.why(),
             (None, false, None) => String::new(),
         };
+        let asked_by = asked_by(result.listed.as_ref()).unwrap_or_default();
         let words = [
             label,
             run_id.as_str(),
             recorded,
+            &asked_by,
             &seconds(result.elapsed_ms),
             &what,
         ];
@@ -144,6 +146,19 @@ pub(super) fn label(result: &AgentResult, ending: &Ending) -> &'static str {
     }
 }
 
+/// Maximum number of characters of a task in the line of its run.
+const MOST_TASK: usize = 40;
+
+/// The file and the task of a run that a list asked for.
+fn asked_by(listed: Option<&Listed>) -> Option<String> {
+    let contract = listed?.contract.as_ref()?;
+    let task = listed?.task.as_deref().map(|task| flowing(task, MOST_TASK));
+    Some(match task.filter(|task| !task.is_empty()) {
+        Some(task) => format!("{contract}: {task}"),
+        None => contract.clone(),
+    })
+}
+
 /// One line of a terminal, or more where the run did not succeed: its reason is whole. Below it what to type, where the run waits for a person.
 fn lines_for_people(app: &App, result: &AgentResult, ending: &Ending) -> String {
     let label = label(result, ending);
@@ -151,6 +166,7 @@ fn lines_for_people(app: &App, result: &AgentResult, ending: &Ending) -> String 
     if let Some(run_id) = &result.run_id {
         words.push(run_id.to_string());
         words.extend((*ending == Ending::Recorded).then(|| AS_RECORDED.to_owned()));
+        words.extend(asked_by(result.listed.as_ref()));
         words.push(seconds(result.counters.elapsed_ms));
         if result.counters.cost_micro_usd > 0 {
             words.push(dollars(result.counters.cost_micro_usd));

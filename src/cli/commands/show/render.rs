@@ -198,19 +198,24 @@ fn header(screen: Screen, run: &ShownRun, verified: &str, full: bool) -> String 
     let targets: Vec<String> = (0..contract.targets.len())
         .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
         .collect();
-    let _ = writeln!(out, "targets   {}", targets.join(", "));
+    let targets = if contract.asks_model() {
+        targets.join(", ")
+    } else {
+        "none; the call is an input of the run".to_owned()
+    };
+    let _ = writeln!(out, "targets   {targets}");
     for address in view.addresses() {
         let (provider, is) = (line(&address.is.provider), line(&address.is.address));
         let since = match address.seq {
             0 => String::new(),
             seq => format!(", from entry {seq} on"),
         };
-        let _ = writeln!(out, "address   {provider} at {is}{since}");
+        let proxy = address.is.proxy.as_ref();
+        let proxy = proxy.map_or_else(String::new, |proxy| format!(" through {}", line(proxy)));
+        let _ = writeln!(out, "address   {provider} at {is}{proxy}{since}");
     }
     out.push_str(&servers(view));
-    if full {
-        out.push_str(&not_up(view));
-    }
+    out.push_str(&not_up(view, full));
     out.push_str(&budgets(view));
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use monolith_core::kernel::BringUpCause;
 use monolith_core::message::NamedText;
 use monolith_core::view::RunView;
 use monolith_service::text::escape::{brief, line, quoted};
@@ -30,10 +31,11 @@ pub(super) fn servers(view: &RunView) -> String {
     shown
 }
 
-/// The servers that did not come up, each with all that is recorded of it.
-pub(super) fn not_up(view: &RunView) -> String {
+/// The tools that are left out; in full also the servers that did not come up, each with all that is recorded of it.
+pub(super) fn not_up(view: &RunView, full: bool) -> String {
     let mut out = String::new();
-    for fault in &view.preflight().bring_up {
+    let faults = view.preflight().bring_up.iter();
+    for fault in faults.filter(|fault| full || fault.cause == Some(BringUpCause::LeftOut)) {
         let (server, detail) = (line(&fault.server), line(&fault.detail));
         let _ = writeln!(out, "server    {server}: {detail}");
     }

@@ -11,7 +11,7 @@ use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{SentPart, TargetModel, parts_of, reasoning_budget};
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
+use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
@@ -29,6 +29,8 @@ const MARK: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
 pub(in crate::adapter) struct Encoder {
     caches: bool,
     messages: JoinedTurns,
+    /// The choice of tools where a call is forced: `auto` for a model that refuses to be forced.
+    forced: &'static str,
     /// `{"model":…`
     head: Vec<u8>,
     one_call: bool,
@@ -43,8 +45,11 @@ impl Encoder {
     pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
-        let budget = reasoning_budget(&target.sampling, LEAST_BUDGET);
-        let tail = |budget| tail(terms, target, &Parameters::of(&target.sampling, budget));
+        let thinking = Thinking::of(target);
+        // Where a call is forced, a model that reasons by itself is told not to.
+        let on = target.thinking() == Some(ThinkingForm::AdaptiveOn);
+        let without = on.then_some(Thinking::Disabled);
+        let tail = |thinking| tail(terms, target, &Parameters::of(target, thinking));
         let caches = target.sampling.caching == "full";
         Self {
             caches,
@@ -54,9 +59,14 @@ impl Encoder {
                 close: b"]}",
                 mark: if caches { MARK } else { b"" },
             }),
+            forced: if target.refuses("tool_choice") {
+                "auto"
+            } else {
+                "any"
+            },
             head,
             one_call: !terms.parallel_tool_calls,
-            tails: [tail(budget), tail(None)],
+            tails: [tail(thinking), tail(without)],
             to: TargetModel::of(terms, target),
             tools: tools(terms),
         }
@@ -73,7 +83,7 @@ impl Encoder {
             ToolExposure::Withheld if !called() => return Vec::new(),
             ToolExposure::Withheld => "none",
             ToolExposure::Auto => "auto",
-            ToolExposure::Forced => "any",
+            ToolExposure::Forced => self.forced,
         };
         let mut out = tools.clone();
         out.extend_from_slice(b",\"tool_choice\":");
@@ -95,7 +105,8 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        let forced = shape.tools == ToolExposure::Forced && self.tools.is_some();
+        let is_asked = shape.tools == ToolExposure::Forced && self.tools.is_some();
+        let forced = is_asked && self.forced == "any";
         let [with, without] = &self.tails;
         let tools = self.tools(shape.tools, conversation);
         let tail = if forced { without } else { with };
@@ -235,27 +246,46 @@ struct Parameters<'a> {
     stream: bool,
 }
 
-#[derive(Serialize)]
-struct Thinking {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    budget_tokens: u64,
+#[derive(Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thinking {
+    Adaptive,
+    Disabled,
+    Enabled { budget_tokens: u64 },
 }
 
-/// The author's own word for the level.
+impl Thinking {
+    /// A stated number of tokens, else the form that the model takes; none if the author says nothing of reasoning.
+    fn of(target: &TargetTerms) -> Option<Self> {
+        if let Some(budget_tokens) = reasoning_budget(target, LEAST_BUDGET) {
+            return Some(Self::Enabled { budget_tokens });
+        }
+        let form = target.thinking()?;
+        let off = target.sampling.reasoning_off() && form == ThinkingForm::AdaptiveOn;
+        let adapts = target.known_effort().map(|_| Self::Adaptive);
+        adapts.or(off.then_some(Self::Disabled))
+    }
+}
+
+/// The model's word for the level.
 #[derive(Serialize)]
 struct OutputConfig<'a> {
     effort: &'a str,
 }
 
-/// True if requests ask for reasoning by a budget.
-pub(in crate::adapter) fn thinks(sampling: &Sampling) -> bool {
-    reasoning_budget(sampling, LEAST_BUDGET).is_some()
+/// True if requests ask for reasoning.
+pub(in crate::adapter) fn thinks(target: &TargetTerms) -> bool {
+    !is_plain(Thinking::of(target))
+}
+
+fn is_plain(thinking: Option<Thinking>) -> bool {
+    thinking.is_none_or(|thinking| thinking == Thinking::Disabled)
 }
 
 impl<'a> Parameters<'a> {
-    fn of(sampling: &'a Sampling, budget: Option<u64>) -> Self {
-        let plain = budget.is_none();
+    fn of(target: &'a TargetTerms, thinking: Option<Thinking>) -> Self {
+        let sampling = &target.sampling;
+        let plain = is_plain(thinking);
         Self {
             max_tokens: sampling.max_output_tokens,
             // The protocol's range ends at 1; with reasoning it takes neither of the two.
@@ -263,14 +293,11 @@ impl<'a> Parameters<'a> {
             // 1 is the default, and newer models refuse it beside a temperature.
             top_p: sampling.top_p.filter(|p| plain && *p < 1.0),
             stop_sequences: &sampling.stop,
-            output_config: sampling
-                .reasoning_own_word()
+            output_config: target
+                .known_effort()
                 .filter(|_| sampling.reasoning_tokens.is_none())
                 .map(|effort| OutputConfig { effort }),
-            thinking: budget.map(|budget_tokens| Thinking {
-                kind: "enabled",
-                budget_tokens,
-            }),
+            thinking,
             stream: sampling.stream,
         }
     }

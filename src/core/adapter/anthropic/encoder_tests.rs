@@ -26,7 +26,7 @@ fn a_body_is_these_bytes() {
         r#"{"type":"tool_result","tool_use_id":"b","content":"no","cache_control":{"type":"ephemeral"}}]}],"#,
         r#""tools":[{"name":"read","description":"does read","#,
         r#""input_schema":{"type":"object","properties":{"path":{"type":"string"}},"a":1}},"#,
-        r#"{"name":"write","description":"does write","input_schema":{"type":"object"}}],"#,
+        r#"{"name":"write","description":"does write","input_schema":{"type":"object","properties":{}}}],"#,
         r#""tool_choice":{"type":"auto","disable_parallel_tool_use":true},"#,
         r#""max_tokens":4096,"temperature":0.7,"stream":false}"#,
     );

@@ -9,7 +9,7 @@ use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold;
 use crate::adapter::fold::{Failure, Folded, Form, Progress, document, part};
 use crate::adapter::json::{Raw, given, string, whole, wire};
-use crate::message::{FailureCode, StopReason};
+use crate::message::FailureCode;
 
 const CONTENT: &str = "/content";
 const FIELDS: CallFields = CallFields {
@@ -29,6 +29,8 @@ impl Default for Fold {
 }
 
 impl fold::Fold for Fold {
+    const STOP: &'static str = "/stop_reason";
+
     fn progress(&mut self) -> &mut Progress {
         &mut self.0.progress
     }
@@ -76,12 +78,13 @@ impl fold::Fold for Fold {
             }
             (Form::Piece, "message_delta") => {
                 let delta: WireBlock<'_> = part(event.delta, "/stop_reason")?;
-                self.0.stopped(delta.stop_reason);
+                self.0.progress.stopped(string(delta.stop_reason));
                 self.meter(event.usage);
                 Ok(())
             }
             (Form::Piece, "message_stop") => {
                 self.0.progress.done = true;
+                self.0.progress.ended = true;
                 Ok(())
             }
             // Keep-alives, and events that are not known yet.
@@ -89,30 +92,15 @@ impl fold::Fold for Fold {
         }
     }
 
-    fn stop(&self) -> StopReason {
-        match self.0.stop_reason.as_deref() {
-            Some("end_turn" | "tool_use" | "stop_sequence") => StopReason::End,
-            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
-            Some("refusal") => StopReason::Refusal,
-            _ => StopReason::Unknown,
-        }
-    }
-
-    fn finish(mut self, form: Form, model: &str) -> Folded {
+    fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.0.progress.decided() {
             return decided;
         }
         let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
-        if form == Form::Piece && !self.0.progress.done && self.0.stop_reason.is_none() {
-            return fail(FailureCode::StreamIncomplete, "/stop_reason");
-        }
         if !self.0.saw_message {
             return fail(FailureCode::BodyShape, CONTENT);
         }
-        if let Some("pause_turn" | "compaction") = self.0.stop_reason.as_deref() {
-            return fail(FailureCode::TurnPaused, "/stop_reason");
-        }
-        let cut = self.stop() == StopReason::Length;
+        let cut = self.0.progress.rules.is_cut;
         let origin = ResponseOrigin {
             requested: model,
             answered: self.0.progress.model.as_deref(),
@@ -128,7 +116,8 @@ impl Fold {
     /// Takes the fields of a body, or of the beginning of a stream.
     fn message(&mut self, message: &WireEvent<'_>) -> Result<(), Failure> {
         self.0.progress.name_model(string(message.model));
-        self.0.stopped(message.stop_reason);
+        self.0.progress.stopped(string(message.stop_reason));
+        self.0.progress.role(message.role, "assistant", "/role")?;
         self.meter(message.usage);
         let kind = |block: &WireBlock<'_>| kind_of(block, Form::Whole);
         self.0.take_whole(message.content, kind)
@@ -194,7 +183,7 @@ fn piece_of(delta: &WireBlock<'_>, index: u64) -> Result<Option<Piece>, Failure>
 wire! {
     /// A blocking body, or one event of a stream; all fields raw, see the chat dialect.
     pub(super) struct WireEvent {
-        content, content_block, delta, error, index, message, model, stop_reason, usage,
+        content, content_block, delta, error, index, message, model, role, stop_reason, usage,
         kind = "type",
     }
 

@@ -2,10 +2,10 @@
 //!
 //! **Requests.** `model`, `system` (all instructions, apart from the turns), `messages` with `user` and `assistant` in turn:
 //! neighbours of one side share a turn, so the results of parallel calls are in one message, as the protocol demands. A
-//! blank text is no block. Then `tools` with `tool_choice` (`auto`, `any` while the token gate is closed; `none` where they
+//! blank text is no block. Then `tools` with `tool_choice` (`auto`, `any` while the token gate is closed, except for models that refuse it; `none` where they
 //! are withheld from a conversation that holds calls, which the protocol takes only with tools), `max_tokens`,
-//! `temperature` (at most 1), `top_p` (below 1 only), `stop_sequences`, `output_config`, `thinking`, `stream`. There is no seed and no penalty. Reasoning takes
-//! its tokens from `max_tokens`; with it neither temperature nor `top_p` is sent, and while a call is forced it is left out.
+//! `temperature` (at most 1), `top_p` (below 1 only), `stop_sequences`, `output_config`, `thinking`, `stream`. There is no seed and no penalty. Reasoning is a budget
+//! of tokens, or `adaptive` with an effort for the models that take it so, and takes its tokens from `max_tokens`; with it neither temperature nor `top_p` is sent, and while a call is forced it is left out.
 //! With `caching: full` the last block of the instructions and of the last turn of the user carry the cache's mark.
 //!
 //! **Responses.** A body is its blocks; a stream starts, continues and stops them. Dialect rules:

@@ -187,10 +187,10 @@ fn a_stream_is_whole_with_its_end_or_a_reason_and_its_calls_stopped() {
     check(&without("message_delta"), "Unknown:  [t1 f {}]");
     check(
         &without("content_block_stop"),
-        "STREAM_INCOMPLETE /content/0",
+        "fault STREAM_INCOMPLETE /content/0",
     );
     let cut = full.split("{\"type\":\"message_delta").next().unwrap();
-    check(cut, "STREAM_INCOMPLETE /stop_reason");
+    check(cut, "fault STREAM_INCOMPLETE /stop_reason");
     check(
         &stream(
             &[
@@ -198,17 +198,17 @@ fn a_stream_is_whole_with_its_end_or_a_reason_and_its_calls_stopped() {
             ],
             "tool_use",
         ),
-        "BODY_SHAPE /content/4",
+        "fault BODY_SHAPE /content/4",
     );
     check(
         "data: {\"type\":\"message_stop\"}\n\n",
-        "BODY_SHAPE /content",
+        "fault BODY_SHAPE /content",
     );
-    check("{\"input_tokens\":12}", "BODY_SHAPE /content");
+    check("{\"input_tokens\":12}", "fault BODY_SHAPE /content");
     // A restarted proxy spliced two messages into one stream.
     let (first, _) = full.split_once("{\"type\":\"content_block_stop").unwrap();
     let spliced = format!("{first}{}", full.strip_prefix("data: ").unwrap());
-    check(&spliced, "BODY_SHAPE /message_start");
+    check(&spliced, "fault BODY_SHAPE /message_start");
     for end in 0..full.len() {
         let cut = verdict(&decode(VERSION, [&full.as_bytes()[..end]]));
         let whole = cut == "End:  [t1 f {}]";
@@ -237,7 +237,7 @@ fn an_error_is_a_fault_at_every_place() {
     at(504, "timeout_error", "x", "timeout");
     at(429, "rate_limit_error", "x", "rate_limit");
     at(401, "authentication_error", "invalid x-api-key", "auth");
-    at(403, "permission_error", "x", "auth");
+    at(403, "permission_error", "x", "model");
     at(402, "billing_error", "x", "quota");
     at(
         400,

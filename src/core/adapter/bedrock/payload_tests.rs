@@ -93,14 +93,14 @@ fn a_stream_that_is_cut_or_damaged_is_no_message() {
     let full = stream(&EVENTS);
     for end in 1..full.len() {
         let cut = verdict(&decode(VERSION, [&full[..end]]));
-        let fine = cut == EXPECT || cut.starts_with("STREAM_INCOMPLETE");
+        let fine = cut == EXPECT || cut.starts_with("fault STREAM_INCOMPLETE");
         assert!(fine, "cut at {end}: {cut}");
     }
     let mut damaged = full;
     damaged[200] ^= 1;
     let found = verdict(&decode(VERSION, [damaged.as_slice()]));
-    assert!(found.starts_with("BODY_SHAPE"), "{found}");
-    check("Ahem", "STREAM_INCOMPLETE ");
+    assert!(found.starts_with("fault BODY_SHAPE"), "{found}");
+    check("Ahem", "fault STREAM_INCOMPLETE ");
 }
 
 #[test]

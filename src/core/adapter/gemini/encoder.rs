@@ -13,7 +13,7 @@ use crate::adapter::rendered_messages::{
     SentPart, TargetModel, name_of, parts_of, reasoning_budget,
 };
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
+use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
@@ -33,7 +33,7 @@ pub(in crate::adapter) struct Encoder {
 
 impl Encoder {
     pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
-        let generation_config = Parameters::of(&target.sampling);
+        let generation_config = Parameters::of(target);
         Self {
             messages: JoinedTurns::new(TurnForm {
                 model: b"{\"role\":\"model\",\"parts\":[",
@@ -244,29 +244,35 @@ struct Thinking<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    /// A count, the author's own word for the level, or a count of 0 that switches it off; none if nothing is set.
-    fn of(sampling: &'a Sampling) -> Option<Self> {
-        let off = sampling.reasoning_off().then_some(0);
-        let budget = off.or(reasoning_budget(sampling, 1));
-        let word = sampling.reasoning_own_word();
+    /// A count, the model's word for the level, or what switches it off: a count of 0, and the weakest word of a model that takes words. None
+    /// if nothing is set.
+    fn of(target: &'a TargetTerms) -> Option<Self> {
+        let is_off = target.sampling.reasoning_off();
+        let in_words = target.thinking() == Some(ThinkingForm::Level);
+        let off = (is_off && !in_words).then_some(0);
+        let budget = off.or(reasoning_budget(target, 1));
+        let facts = target.facts.as_ref().filter(|_| is_off && in_words);
+        let weakest = facts.and_then(|facts| facts.efforts.first());
+        let word = target.known_effort().or(weakest.map(String::as_str));
         let level = word.filter(|_| budget.is_none());
         (budget.is_some() || level.is_some()).then_some(Self {
             budget,
             level,
-            include_thoughts: off.is_none(),
+            include_thoughts: !is_off,
         })
     }
 }
 
 impl<'a> Parameters<'a> {
-    fn of(sampling: &'a Sampling) -> Self {
+    fn of(target: &'a TargetTerms) -> Self {
+        let sampling = &target.sampling;
         Self {
             max_output_tokens: sampling.sent_limit(),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             seed: sampling.seed.and_then(|seed| i32::try_from(seed.0).ok()),
             stop_sequences: &sampling.stop,
-            thinking_config: Thinking::of(sampling),
+            thinking_config: Thinking::of(target),
         }
     }
 }

@@ -22,7 +22,7 @@ fn a_body_is_these_bytes() {
         r#""systemInstruction":{"parts":[{"text":"Be \"brief\"."}]},"#,
         r#""tools":[{"functionDeclarations":[{"name":"read","description":"does read","#,
         r#""parametersJsonSchema":{"type":"object","properties":{"path":{"type":"string"}},"a":1}},"#,
-        r#"{"name":"write","description":"does write","parametersJsonSchema":{"type":"object"}}]}],"#,
+        r#"{"name":"write","description":"does write","parametersJsonSchema":{"type":"object","properties":{}}}]}],"#,
         r#""toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"#,
         r#""generationConfig":{"maxOutputTokens":4096,"temperature":0.7,"seed":7}}"#,
     );

@@ -12,7 +12,7 @@ use crate::adapter::draft::{Draft, MAX_PARTS, ResponseOrigin, too_many_parts};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
-use crate::message::{FailureCode, StopReason};
+use crate::message::FailureCode;
 
 const PARTS: &str = "/candidates/0/content/parts";
 const REASON: &str = "/candidates/0/finishReason";
@@ -30,7 +30,6 @@ pub(in crate::adapter) struct Fold {
     draft: Draft,
     /// True if no text followed the last call.
     ends_in_call: bool,
-    finish_reason: Option<String>,
     /// The call whose arguments still arrive.
     open: Option<OpenCall>,
     parts: usize,
@@ -48,6 +47,7 @@ struct OpenCall {
 
 impl fold::Fold for Fold {
     const FRAMING: Framing = Framing::Array;
+    const STOP: &'static str = REASON;
 
     fn progress(&mut self) -> &mut Progress {
         &mut self.progress
@@ -82,54 +82,19 @@ impl fold::Fold for Fold {
         Ok(())
     }
 
-    fn stop(&self) -> StopReason {
-        match self.finish_reason.as_deref() {
-            Some("STOP") => StopReason::End,
-            Some("MAX_TOKENS") => StopReason::Length,
-            Some(
-                "SAFETY"
-                | "RECITATION"
-                | "BLOCKLIST"
-                | "PROHIBITED_CONTENT"
-                | "SPII"
-                | "IMAGE_SAFETY"
-                | "IMAGE_PROHIBITED_CONTENT"
-                | "IMAGE_RECITATION"
-                | "MODEL_ARMOR",
-            ) => StopReason::ContentFilter,
-            _ => StopReason::Unknown,
-        }
-    }
-
-    fn finish(mut self, form: Form, model: &str) -> Folded {
+    fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
         }
         let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
-        if form == Form::Piece && self.finish_reason.is_none() {
-            return fail(FailureCode::StreamIncomplete, REASON);
-        }
         if !self.saw_candidate {
             return fail(FailureCode::BodyShape, "/candidates");
-        }
-        match self.finish_reason.as_deref() {
-            Some("MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE") => {
-                return fail(FailureCode::CallMalformed, REASON);
-            }
-            Some("UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS") => {
-                return fail(FailureCode::CallUnexpected, REASON);
-            }
-            // What we sent lacked the provider's own signature: not the model's doing.
-            Some(reason @ "MISSING_THOUGHT_SIGNATURE") => {
-                return Folded::Fault(ErrorReport::of_text(&format!("finishReason is {reason}")));
-            }
-            _ => {}
         }
         if let Some(mut open) = self.open.take() {
             open.call.flaw = Some((FailureCode::StreamIncomplete, "/functionCall/willContinue"));
             self.draft.call(open.call, open.signature);
         }
-        if self.ends_in_call && self.stop() == StopReason::Length {
+        if self.ends_in_call && self.progress.rules.is_cut {
             // Arguments come parsed here, so one that was cut would look like a whole one.
             self.draft.cut_last_call(FIELDS.arguments);
         }
@@ -179,7 +144,7 @@ impl Fold {
     fn candidate(&mut self, candidate: &WireCandidate<'_>) -> Result<(), Failure> {
         self.saw_candidate = true;
         if let Some(reason) = candidate.finish_reason.and_then(reason) {
-            self.finish_reason = Some(reason);
+            self.progress.stopped(Some(reason));
         }
         let Some(raw) = candidate.content else {
             return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! **Requests.** `contents` with `user` and `model` in turn (neighbours of one side share a turn), `systemInstruction`, `tools`
 //! with `toolConfig` (`AUTO`, or `ANY` while the token gate is closed), `generationConfig`: `maxOutputTokens`, `temperature`,
-//! `topP`, `seed` where it fits 32 bits, `stopSequences`, `thinkingConfig`. The model and whether to stream are in the path. Ids that the
+//! `topP`, `seed` where it fits 32 bits, `stopSequences`, `thinkingConfig` with a budget or, since Gemini 3, a level. The model and whether to stream are in the path. Ids that the
 //! decoder made are not sent.
 //!
 //! **Responses.** A body, server-sent events, or one JSON array of chunks. Only the candidate of index 0 counts. Dialect

@@ -46,13 +46,13 @@ fn parts_are_text_reasoning_and_calls() {
     check_stream(&[first.clone(), chunk(CALL, ""), chunk("", "1")], expect);
     check_stream(
         &[first.clone(), chunk(CALL, "")],
-        "STREAM_INCOMPLETE /candidates/0/finishReason",
+        "fault STREAM_INCOMPLETE /candidates/0/finishReason",
     );
     let open = format!("[{first}");
-    check(&open, "STREAM_INCOMPLETE ");
-    check(&format!("[{first}, {{\"cand"), "STREAM_INCOMPLETE ");
-    check(&format!("[{first} x]"), "BODY_INVALID_JSON ");
-    check("[]", "STREAM_INCOMPLETE /candidates/0/finishReason");
+    check(&open, "fault STREAM_INCOMPLETE ");
+    check(&format!("[{first}, {{\"cand"), "fault STREAM_INCOMPLETE ");
+    check(&format!("[{first} x]"), "fault BODY_INVALID_JSON ");
+    check("[]", "fault STREAM_INCOMPLETE /candidates/0/finishReason");
     let parts = message(VERSION, &whole(&parts))
         .reasoning_trace
         .unwrap()
@@ -121,7 +121,7 @@ fn arguments_that_arrive_value_by_value_are_put_together() {
     let at = "/candidates/0/content/parts";
     check_stream(
         &[begun.clone(), values.clone(), last.clone()],
-        &format!("STREAM_INCOMPLETE {at}/0/functionCall/willContinue"),
+        &format!("fault STREAM_INCOMPLETE {at}/0/functionCall/willContinue"),
     );
     check_stream(
         &[begun.clone(), values, begun.clone(), last.clone()],
@@ -162,7 +162,7 @@ fn every_finish_reason_is_read() {
         r#"{"candidates":[{"index":1,"content":{"parts":[{"text":"x"}]}},{"index":0,"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#,
         "End: hi",
     );
-    check(r#"{"usageMetadata":{}}"#, "BODY_SHAPE /candidates");
+    check(r#"{"usageMetadata":{}}"#, "fault BODY_SHAPE /candidates");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_blocked_prompt_and_an_error_are_faults_at_every_place() {
     };
     let key = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}"#;
     at(&error(400, "INVALID_ARGUMENT", "bad", key), 400, "auth");
-    at(&error(403, "PERMISSION_DENIED", "x", ""), 403, "auth");
+    at(&error(403, "PERMISSION_DENIED", "x", ""), 403, "model");
     at(
         &error(404, "NOT_FOUND", "models/x is not found", ""),
         404,

@@ -6,7 +6,7 @@ use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
 use crate::adapter::invented::ResultScanner;
 use crate::contract::CALL_OPEN;
-use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
+use crate::message::{AgentMessage, Role, StopReason, Usage};
 
 /// An answer of an embedded model, folded from its lines.
 #[derive(Debug, Default)]
@@ -42,6 +42,7 @@ impl Fold {
 
 impl fold::Fold for Fold {
     const FRAMING: Framing = Framing::Lines;
+    const STOP: &'static str = "/stop";
 
     fn progress(&mut self) -> &mut Progress {
         &mut self.progress
@@ -73,6 +74,7 @@ impl fold::Fold for Fold {
                     input: usage.input,
                     output: usage.output,
                 });
+                self.progress.ended = true;
                 self.stop = Some(stop);
             }
             LocalLine::Fault { fault, message } => {
@@ -95,16 +97,13 @@ impl fold::Fold for Fold {
         }
     }
 
-    fn stop(&self) -> StopReason {
+    fn stop(&mut self) -> StopReason {
         self.stop.unwrap_or(StopReason::Unknown)
     }
 
     fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
-        }
-        if !self.progress.done {
-            return Folded::Rejected(Failure::new(FailureCode::StreamIncomplete, ""));
         }
         match parse(&self.text, model, self.progress.rules) {
             Ok(Parsed { content, validated }) => {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::{Failure, Rules};
 use crate::adapter::invented::ResultScanner;
-use crate::adapter::json::object;
+use crate::adapter::json::{given, object};
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
 use crate::message::{AgentMessage, FailureCode, Members, ObjectFault, ObjectText, Role};
 
@@ -137,7 +137,7 @@ fn call(text: &str) -> Result<(String, String, &str), FailureCode> {
     let call: WireCall<'_> = object(whole).ok_or(FailureCode::CallShape)?;
     let name = call.name.filter(|name| !name.is_empty());
     let name = name.ok_or(FailureCode::CallNameMissing)?;
-    let arguments = call.arguments.map_or("null", RawValue::get).to_owned();
+    let arguments = call.arguments.map_or("", RawValue::get).to_owned();
     Ok((name, arguments, behind))
 }
 
@@ -168,7 +168,7 @@ fn without_arguments(whole: &str) -> Option<String> {
 
 #[derive(Deserialize)]
 struct WireCall<'a> {
-    #[serde(borrow)]
+    #[serde(default, borrow, deserialize_with = "given")]
     arguments: Option<&'a RawValue>,
     name: Option<String>,
 }

@@ -321,8 +321,8 @@ fn an_answer_in_pieces_decodes_the_same_and_a_cut_one_is_rejected() {
     for cut in 1..bytes.len() - 1 {
         let rest = &bytes[..cut];
         let expect = match std::str::from_utf8(rest) {
-            Ok(_) => "STREAM_INCOMPLETE ",
-            Err(_) => "BODY_INVALID_JSON ",
+            Ok(_) => "fault STREAM_INCOMPLETE ",
+            Err(_) => "fault BODY_INVALID_JSON ",
         };
         assert_eq!(verdict(decode_bytes(rest)), expect, "cut off at {cut}");
     }
@@ -331,8 +331,8 @@ fn an_answer_in_pieces_decodes_the_same_and_a_cut_one_is_rejected() {
         let bytes = [text.as_slice(), more.as_bytes()].concat();
         assert_eq!(verdict(decode_bytes(&bytes)), expect);
     };
-    check("hello\n", "BODY_INVALID_JSON ");
-    check("{\"words\":\"b\"}\n", "BODY_SHAPE ");
+    check("hello\n", "fault BODY_INVALID_JSON ");
+    check("{\"words\":\"b\"}\n", "fault BODY_SHAPE ");
     check(
         "{\"fault\":\"model\",\"message\":\"no memory\"}\n",
         "Model: no memory",

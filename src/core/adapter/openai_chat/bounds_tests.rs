@@ -46,9 +46,9 @@ fn a_fault_before_the_bound_is_kept_however_later_bytes_arrive() {
         assert_eq!(whole, within(body_bytes, 200, body.as_bytes().chunks(1)));
     };
     check(8, "TOO_LARGE ");
-    check(9, "BODY_SHAPE ");
-    check(body.len() - 1, "BODY_SHAPE ");
-    check(body.len(), "BODY_SHAPE ");
+    check(9, "fault BODY_SHAPE ");
+    check(body.len() - 1, "fault BODY_SHAPE ");
+    check(body.len(), "fault BODY_SHAPE ");
 }
 
 #[test]

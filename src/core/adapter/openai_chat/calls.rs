@@ -1,7 +1,7 @@
 //! Gathers the pieces of tool calls in OpenAI's chat protocol. Does not validate the calls.
 
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
-use crate::adapter::fold::{Failure, Rules};
+use crate::adapter::fold::{Failure, Progress, Rules};
 use crate::adapter::json::{Raw, object, string, whole, wire};
 use crate::message::FailureCode;
 
@@ -14,27 +14,66 @@ const FIELDS: CallFields = CallFields {
 /// The calls of a message, gathered from their pieces.
 ///
 /// A piece belongs to the call of its `index`; without an index to that of its `id`; without either to the last one. It begins
-/// a new call in three cases:
+/// a new call in four cases:
 /// - There is no such call.
 /// - It has a name and an id other than the call's: some servers number every call 0.
-/// - It has a name, neither index nor id, and the last call already has arguments: some servers send each call whole.
+/// - It has a name and no id, and the call's arguments are whole: some servers send each call whole. With the same name and
+///   blank arguments it repeats the head of the call.
+/// - It has another name, neither index nor id, and the last call already has arguments.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Parts>);
 
 #[derive(Debug, Default)]
 struct Parts {
     arguments: String,
-    has_arguments: bool,
     has_function: bool,
     id: String,
     index: Option<u64>,
     name: String,
+    nesting: Nesting,
+}
+
+/// The open brackets of an object's text as it arrives.
+#[derive(Debug, Default)]
+struct Nesting {
+    depth: usize,
+    in_string: bool,
+    is_escape: bool,
+    was_open: bool,
+}
+
+impl Nesting {
+    fn push(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.is_escape => self.is_escape = false,
+                b'\\' => self.is_escape = self.in_string,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => {
+                    self.was_open = true;
+                    self.depth = self.depth.saturating_add(1);
+                }
+                b'}' | b']' if !self.in_string => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+
+    /// True if everything that was opened is closed.
+    const fn is_closed(&self) -> bool {
+        self.was_open && self.depth == 0 && !self.in_string
+    }
 }
 
 impl Calls {
     /// Takes one element of `tool_calls`; `whole_call` if it is in a `message`, so that it is never a
     /// piece of another.
-    pub(super) fn take(&mut self, text: &str, whole_call: bool) -> Result<(), Failure> {
+    pub(super) fn take(
+        &mut self,
+        text: &str,
+        whole_call: bool,
+        progress: &mut Progress,
+    ) -> Result<(), Failure> {
         let piece: WireCall<'_> = object(text)
             .ok_or_else(|| Failure::new(FailureCode::CallShape, pointer(self.0.len(), "")))?;
         let id = scalar(piece.id);
@@ -54,10 +93,11 @@ impl Calls {
             })?,
         };
         let index = whole(piece.index).filter(|_| !whole_call);
+        let arguments = function.as_ref().and_then(|function| function.arguments);
         let found = if whole_call {
             None
         } else {
-            self.find(index, &id, &name)
+            self.find(index, &id, &name, arguments)
         };
         let at = match found {
             Some(at) => at,
@@ -78,6 +118,10 @@ impl Calls {
         if string(piece.kind).is_some_and(|kind| !kind.is_empty() && kind != "function") {
             return Err(Failure::new(FailureCode::CallShape, pointer(at, "/type")));
         }
+        if arguments.is_some_and(|raw| !raw.get().starts_with('"')) {
+            let pointer = pointer(at, FIELDS.arguments);
+            progress.tolerate("arguments_quoted", FailureCode::CallShape, &pointer)?;
+        }
         match self.0.get_mut(at) {
             Some(parts) => parts
                 .add(&id, &name, function.as_ref())
@@ -86,11 +130,15 @@ impl Calls {
         }
     }
 
-    fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+    fn find(&self, index: Option<u64>, id: &str, name: &str, arguments: Raw<'_>) -> Option<usize> {
+        let has_arguments =
+            arguments.is_some_and(|raw| string(Some(raw)).is_none_or(|t| !t.trim().is_empty()));
         let begins = |parts: &Parts| {
             let other_id = !id.is_empty() && !parts.id.is_empty() && id != parts.id;
-            let bare = index.is_none() && id.is_empty() && !parts.arguments.is_empty();
-            !name.is_empty() && (other_id || bare)
+            let other_name = name != parts.name;
+            let after_whole = parts.nesting.is_closed() && (other_name || has_arguments);
+            let bare = index.is_none() && other_name && !parts.arguments.is_empty();
+            !name.is_empty() && (other_id || id.is_empty() && (after_whole || bare))
         };
         let at = if index.is_some() {
             self.0.iter().rposition(|parts| parts.index == index)
@@ -105,15 +153,8 @@ impl Calls {
         at.filter(|at| self.0.get(*at).is_some_and(|parts| !begins(parts)))
     }
 
-    /// The calls in message order: by index where every call has one, else by first appearance. `cut` where the output may
-    /// have ended before its time: then a call that never had the field of its arguments may be the beginning of one, else
-    /// it has none.
-    pub(super) fn finish(
-        mut self,
-        cut: bool,
-        model: &str,
-        rules: Rules,
-    ) -> Result<ValidCalls, Failure> {
+    /// The calls in message order: by index where every call has one, else by first appearance.
+    pub(super) fn finish(mut self, model: &str, rules: Rules) -> Result<ValidCalls, Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
         }
@@ -122,11 +163,7 @@ impl Calls {
             .into_iter()
             .enumerate()
             .map(|(at, parts)| GatheredCall {
-                arguments: if parts.has_arguments || cut {
-                    parts.arguments
-                } else {
-                    "{}".to_owned()
-                },
+                arguments: parts.arguments,
                 flaw: (!parts.has_function).then_some((FailureCode::CallShape, "/function")),
                 id: parts.id,
                 name: parts.name,
@@ -143,15 +180,12 @@ impl Parts {
         name: &str,
         function: Option<&WireFunction<'_>>,
     ) -> Result<(), (FailureCode, &'static str)> {
-        // Some servers repeat the head of a call, with its id, in every piece.
-        let repeated = name == self.name && (!id.is_empty() && id == self.id);
         if self.id.is_empty() {
             id.clone_into(&mut self.id);
         }
-        if self.arguments.is_empty() {
-            if !repeated {
-                self.name.push_str(name);
-            }
+        // Some servers repeat the head of a call in every piece.
+        if name != self.name && self.arguments.is_empty() {
+            self.name.push_str(name);
         } else if !name.is_empty() && name != self.name {
             return Err((FailureCode::CallShape, "/function/name"));
         }
@@ -160,15 +194,14 @@ impl Parts {
         };
         self.has_function = true;
         if let Some(raw) = function.arguments {
-            self.has_arguments = true;
-            if raw.get().starts_with('"') {
-                let piece = string(Some(raw))
-                    .ok_or((FailureCode::ArgsInvalidJson, "/function/arguments"))?;
-                self.arguments.push_str(&piece);
+            let piece = if raw.get().starts_with('"') {
+                string(Some(raw)).ok_or((FailureCode::ArgsInvalidJson, FIELDS.arguments))?
             } else {
-                // Dialect: arguments as JSON instead of text. Its text as it stood is validated like any other.
-                self.arguments.push_str(raw.get());
-            }
+                // Arguments as JSON instead of text. Its text as it stood is validated like any other.
+                raw.get().to_owned()
+            };
+            self.nesting.push(&piece);
+            self.arguments.push_str(&piece);
         }
         Ok(())
     }
@@ -207,7 +240,7 @@ wire! {
 
     /// `message` of a blocking body, `delta` of a chunk.
     pub(super) struct WireMessage {
-        content, function_call, reasoning, reasoning_content, reasoning_details, refusal,
+        content, function_call, reasoning, reasoning_content, reasoning_details, refusal, role,
         tool_calls,
     }
 

@@ -11,7 +11,7 @@ use crate::adapter::json::put;
 use crate::adapter::openai_tools::{FunctionTool, OpenaiTools};
 use crate::adapter::rendered_messages::{JoinedMessages, TargetModel};
 use crate::adapter::tail::tail;
-use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, wire_version};
+use crate::contract::{ProviderType, TargetTerms, Terms, wire_version};
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
 /// The adapter's name in contracts and results.
@@ -44,7 +44,7 @@ impl Encoder {
         Self {
             messages: JoinedMessages::after(&head),
             tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
-            tail: tail(terms, target, &Parameters::of(&target.sampling, provider)),
+            tail: tail(terms, target, &Parameters::of(target, provider)),
             to: TargetModel::of(terms, target),
         }
     }
@@ -74,12 +74,18 @@ impl Encode for Encoder {
 struct Parameters<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
+    /// In place of `max_tokens` to models that refuse it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
+    /// In place of `seed` to Mistral.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    random_seed: Option<u64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,9 +116,21 @@ enum WireReasoning<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    fn of(sampling: &'a Sampling, provider: ProviderType) -> Self {
+    fn of(target: &'a TargetTerms, provider: ProviderType) -> Self {
+        let sampling = &target.sampling;
         let openrouter = provider == ProviderType::Openrouter;
-        let effort = sampling.reasoning_word();
+        let effort = target.effort();
+        let (limit, seed) = (sampling.sent_limit(), sampling.seed.map(|seed| seed.0));
+        let (max_tokens, max_completion_tokens) = if target.refuses("max_tokens") {
+            (None, limit)
+        } else {
+            (limit, None)
+        };
+        let (seed, random_seed) = if target.refuses("seed") {
+            (None, seed)
+        } else {
+            (seed, None)
+        };
         let off = sampling
             .reasoning_off()
             .then_some(WireReasoning::Enabled(false));
@@ -122,10 +140,12 @@ impl<'a> Parameters<'a> {
             _ => (sampling.repeat_penalty, None),
         };
         Self {
-            max_tokens: sampling.sent_limit(),
+            max_tokens,
+            max_completion_tokens,
             temperature: sampling.temperature,
             top_p: sampling.top_p,
-            seed: sampling.seed.map(|seed| seed.0),
+            seed,
+            random_seed,
             stop: &sampling.stop,
             repeat_penalty,
             repetition_penalty,
@@ -135,9 +155,11 @@ impl<'a> Parameters<'a> {
                 .or(effort.map(WireReasoning::Effort))
                 .filter(|_| openrouter),
             stream: sampling.stream,
-            stream_options: sampling.stream.then_some(StreamOptions {
-                include_usage: true,
-            }),
+            stream_options: (sampling.stream && !target.refuses("stream_options")).then_some(
+                StreamOptions {
+                    include_usage: true,
+                },
+            ),
         }
     }
 }

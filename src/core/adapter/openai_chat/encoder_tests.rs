@@ -24,7 +24,7 @@ fn a_body_is_these_bytes() {
         r#"{"role":"assistant","content":""}],"#,
         r#""tools":[{"type":"function","function":{"name":"read","description":"does read","#,
         r#""parameters":{"type":"object","properties":{"path":{"type":"string"}},"a":1}}},"#,
-        r#"{"type":"function","function":{"name":"write","description":"does write","parameters":{"type":"object"}}}],"#,
+        r#"{"type":"function","function":{"name":"write","description":"does write","parameters":{"type":"object","properties":{}}}}],"#,
         r#""parallel_tool_calls":false,"tool_choice":"auto","#,
         r#""max_tokens":4096,"temperature":0.7,"seed":7,"stream":false}"#,
     );

@@ -2,7 +2,7 @@
 
 use super::test_support::new_decoder;
 use crate::adapter::{Decoded, ResponseMeta};
-use crate::message::{Digest, ProviderFault};
+use crate::message::{Digest, Parameter, ProviderFault};
 
 fn fault(status: u16, headers: &[(&str, &str)], body: &str) -> ProviderFault {
     let meta = ResponseMeta {
@@ -28,7 +28,7 @@ fn a_request_that_would_fail_again_is_a_permanent_fault() {
         let fault = fault(status, &[], body);
         assert_eq!(fault.permanent, expect, "{status} {body}");
     };
-    for status in [400, 404, 405, 410, 415, 422, 451, 501] {
+    for status in [400, 403, 404, 405, 410, 415, 422, 451, 501] {
         check(status, "<html>not found</html>", true);
         check(
             status,
@@ -36,9 +36,7 @@ fn a_request_that_would_fail_again_is_a_permanent_fault() {
             true,
         );
     }
-    for status in [
-        401, 402, 403, 408, 409, 413, 425, 429, 500, 502, 503, 504, 529,
-    ] {
+    for status in [401, 402, 408, 409, 413, 425, 429, 500, 502, 503, 504, 529] {
         check(status, "", false);
     }
     let code = |code: &str| format!(r#"{{"error":{{"message":"x","code":"{code}"}}}}"#);
@@ -51,6 +49,74 @@ fn a_request_that_would_fail_again_is_a_permanent_fault() {
         r#"{"error":{"message":"bad request","code":400}}"#,
         true,
     );
+}
+
+#[test]
+fn a_403_is_about_the_key_only_where_the_body_says_so() {
+    let check = |body: &str, expect: &str| {
+        let fault = fault(403, &[], body);
+        assert_eq!(fault.class.as_str(), expect, "{body}");
+        assert_eq!(fault.permanent, expect == "model", "{body}");
+    };
+    check(
+        r#"{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported"}}"#,
+        "model",
+    );
+    check(
+        r#"{"error":{"code":403,"message":"The caller does not have permission","status":"PERMISSION_DENIED"}}"#,
+        "model",
+    );
+    check("<html>Access denied</html>", "model");
+    check(
+        r#"{"type":"error","error":{"type":"permission_error","message":"Your API key does not have permission to use the specified resource."}}"#,
+        "auth",
+    );
+    check(
+        r#"{"error":{"code":403,"message":"Method doesn't allow unregistered callers","status":"PERMISSION_DENIED"}}"#,
+        "auth",
+    );
+    check(
+        r#"{"error":{"code":"invalid_api_key","message":"no"}}"#,
+        "auth",
+    );
+}
+
+#[test]
+fn a_redirect_names_its_place_and_is_not_sent_again() {
+    let headers = [("Location", "https://example.org/v1/")];
+    let fault = fault(308, &headers, "");
+    assert!(
+        fault.message.contains("https://example.org/v1/"),
+        "{}",
+        fault.message
+    );
+    assert!(fault.permanent);
+}
+
+#[test]
+fn a_refused_parameter_is_named_in_the_fault() {
+    let check = |status: u16, body: &str, expect: &[Parameter]| {
+        let streamed = format!("data: {body}\n\n");
+        for body in [body, &streamed] {
+            assert_eq!(
+                fault(status, &[], body).parameters,
+                expect,
+                "{status} {body}"
+            );
+        }
+    };
+    let openai = r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.7 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}"#;
+    check(400, openai, &[Parameter::Temperature]);
+    check(500, openai, &[]);
+    let mistral = r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted","input":{}}]},"type":"invalid_request_error"}"#;
+    check(422, mistral, &[Parameter::StreamOptions]);
+    let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"`temperature` and `top_p` cannot both be specified for this model."}}"#;
+    check(400, anthropic, &[Parameter::Temperature, Parameter::TopP]);
+    let gemini = r#"[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"seed\" at 'generation_config': Cannot find field.","status":"INVALID_ARGUMENT"}}]"#;
+    assert_eq!(fault(400, &[], gemini).parameters, [Parameter::Seed]);
+    let overflow =
+        r#"{"error":{"message":"max_tokens must be less: maximum context length is 8192 tokens"}}"#;
+    check(400, overflow, &[]);
 }
 
 #[test]
@@ -72,7 +138,7 @@ fn status_and_body_give_the_class() {
         (400, "model"),
         (401, "auth"),
         (402, "quota"),
-        (403, "auth"),
+        (403, "model"),
         (404, "model"),
         (408, "timeout"),
         (413, "context_overflow"),

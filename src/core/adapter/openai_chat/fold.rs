@@ -15,6 +15,8 @@ use crate::message::{AgentMessage, FailureCode, Role, StopReason};
 
 /// The most choices of one chunk that are looked at; only the one of index 0 counts.
 const MAX_CHOICES: usize = 128;
+/// The words by which the kind of a part tells that it is no text.
+const MEDIA: [&str; 4] = ["audio", "file", "image", "video"];
 /// The most parts of one content array.
 const MAX_PARTS: usize = 65_536;
 
@@ -24,7 +26,6 @@ const MAX_PARTS: usize = 65_536;
 pub(in crate::adapter) struct Fold<const OPENROUTER: bool = false> {
     calls: Calls,
     content: String,
-    finish_reason: Option<String>,
     /// The upstream's own reason, in lower case, where a server in between passes it on.
     native_reason: Option<String>,
     progress: Progress,
@@ -36,6 +37,8 @@ pub(in crate::adapter) struct Fold<const OPENROUTER: bool = false> {
 
 impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
     const CALLS: &'static str = "/choices/0/message/tool_calls";
+    const DONE_ENDS: bool = true;
+    const STOP: &'static str = "/choices/0/finish_reason";
     const TEXT: &'static str = "/choices/0/message/content";
 
     fn progress(&mut self) -> &mut Progress {
@@ -73,57 +76,30 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         Ok(())
     }
 
-    /// Returns why the model stopped. A refusal outweighs the reason given.
-    fn stop(&self) -> StopReason {
-        if !self.refusal.trim().is_empty() {
-            return StopReason::Refusal;
-        }
-        match self.finish_reason.as_deref() {
-            Some("stop" | "tool_calls" | "function_call" | "eos" | "end_turn") => StopReason::End,
-            Some("length" | "max_tokens" | "model_length") => StopReason::Length,
-            Some("content_filter") => StopReason::ContentFilter,
-            Some("refusal") => StopReason::Refusal,
-            _ => StopReason::Unknown,
-        }
+    fn refuses(&self) -> bool {
+        !self.refusal.trim().is_empty()
     }
 
-    /// By its own reason, or by that of an upstream which a server in between translates to another one.
+    /// By the reason of an upstream, which a server in between translates to another one.
     fn is_cut(&self) -> bool {
         let native = self.native_reason.as_deref().unwrap_or_default();
-        self.stop() == StopReason::Length
-            || ["length", "max"].iter().any(|word| native.contains(word))
+        ["length", "max"].iter().any(|word| native.contains(word))
     }
 
     /// The verdict. A stream is whole if it had a finish reason or `[DONE]`.
-    fn finish(mut self, form: Form, model: &str) -> Folded {
+    fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
-        }
-        // The provider's own words for an answer that it, not the model, broke off.
-        if let Some(reason @ ("error" | "insufficient_system_resource")) =
-            self.finish_reason.as_deref()
-        {
-            return Folded::Fault(ErrorReport::of_text(&format!(
-                "finish_reason is {reason:?}"
-            )));
-        }
-        if form == Form::Piece && !self.progress.done && self.finish_reason.is_none() {
-            return Folded::Rejected(Failure::new(
-                FailureCode::StreamIncomplete,
-                "/choices/0/finish_reason",
-            ));
         }
         // Azure leaves the message out where its filter stopped the whole of it.
         if !self.saw_message && self.stop() != StopReason::ContentFilter {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }
-        let may_be_cut = self.is_cut() || self.stop() != StopReason::End;
         let answered = self.progress.model.as_deref().unwrap_or(model);
-        let ValidCalls { calls, repair } =
-            match self.calls.finish(may_be_cut, answered, self.progress.rules) {
-                Ok(validated) => validated,
-                Err(failure) => return Folded::Rejected(failure),
-            };
+        let ValidCalls { calls, repair } = match self.calls.finish(answered, self.progress.rules) {
+            Ok(validated) => validated,
+            Err(failure) => return Folded::Rejected(failure),
+        };
         let mut message = AgentMessage {
             // Some models give nothing but a refusal. It is for people and never counts as an answer.
             content: if self.content.is_empty() {
@@ -168,9 +144,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         if let Some(report) = choice.error.and_then(ErrorReport::of_value) {
             self.progress.report(report);
         }
-        if let Some(reason) = string(choice.finish_reason).filter(|reason| !reason.is_empty()) {
-            self.finish_reason = Some(reason);
-        }
+        self.progress.stopped(string(choice.finish_reason));
         if let Some(reason) = string(choice.native_finish_reason) {
             self.native_reason = Some(reason.to_ascii_lowercase());
         }
@@ -184,12 +158,14 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
             (_, None, None) => return Ok(()),
         };
         let message: WireMessage<'_> =
-            object(raw.get()).ok_or_else(|| Failure::new(FailureCode::BodyShape, MESSAGE))?;
+            object(raw.get()).ok_or_else(|| Failure::new(FailureCode::MessageShape, MESSAGE))?;
         self.saw_message = true;
         self.message(&message, whole_message)
     }
 
     fn message(&mut self, message: &WireMessage<'_>, whole_message: bool) -> Result<(), Failure> {
+        self.progress
+            .role(message.role, "assistant", &format!("{MESSAGE}/role"))?;
         let mut thinking = String::new();
         if let Some(content) = message.content {
             self.content(content, &mut thinking)?;
@@ -218,7 +194,8 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
             .ok_or_else(|| Failure::new(FailureCode::CallShape, format!("{MESSAGE}/tool_calls")))?;
         for call in calls {
             if whole_message || !is_blank(call) {
-                self.calls.take(call.get(), whole_message)?;
+                self.calls
+                    .take(call.get(), whole_message, &mut self.progress)?;
             }
         }
         Ok(())
@@ -234,7 +211,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
             return Ok(());
         }
         let (parts, more) =
-            elements(raw, MAX_PARTS).ok_or_else(|| at(FailureCode::BodyShape, String::new()))?;
+            elements(raw, MAX_PARTS).ok_or_else(|| at(FailureCode::MessageShape, String::new()))?;
         if more {
             return Err(at(FailureCode::TooLarge, format!("/{MAX_PARTS}")));
         }
@@ -246,7 +223,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
                 continue;
             }
             let part: WirePart<'_> = object(raw.get())
-                .ok_or_else(|| at(FailureCode::BodyShape, format!("/{position}")))?;
+                .ok_or_else(|| at(FailureCode::MessageShape, format!("/{position}")))?;
             match string(part.kind).as_deref() {
                 None | Some("text" | "output_text") => {
                     if let Some(raw) = part.text {
@@ -263,6 +240,11 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
                 Some("refusal") => {
                     self.refusal
                         .push_str(&string(part.refusal).unwrap_or_default());
+                }
+                Some(kind) if MEDIA.iter().any(|media| kind.contains(media)) => {
+                    let pointer = format!("{MESSAGE}/content/{position}");
+                    let code = FailureCode::MessageShape;
+                    self.progress.tolerate("part_dropped", code, &pointer)?;
                 }
                 Some(_) => {}
             }

@@ -3,7 +3,8 @@
 //!
 //! **Requests.** `model`, `messages`, `tools` with `tool_choice` (`auto`, or `required` while the token gate is closed;
 //! both left out where no tool is exposed) and `parallel_tool_calls: false` where the contract says so, then
-//! `max_tokens`, `temperature`, `top_p`, `seed`, `stop`, `stream`. A penalty on repetition is no field of the protocol: it is sent
+//! `max_tokens` (`max_completion_tokens` to models that refuse it), `temperature`, `top_p`, `seed` (`random_seed` to Mistral), `stop`,
+//! `stream` with `stream_options` (not to Mistral). A penalty on repetition is no field of the protocol: it is sent
 //! as `repetition_penalty` to OpenRouter, as `repeat_penalty` to other kinds of provider, and not at all to type
 //! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Reasoning is never sent back but to
 //! OpenRouter, see below.
@@ -12,9 +13,10 @@
 //! give the same message. Only the choice of index 0 counts. Dialect rules, all of them readings and none a repair:
 //! - `content` may be null, text, or an array of parts; thinking parts, `reasoning`, `reasoning_content` and
 //!   `reasoning_details` are reasoning.
-//! - `arguments` may be a JSON object instead of its text; its bytes are kept. An empty text is `ARGS_INVALID_JSON`: here,
-//!   unlike in other protocols, it is what a cut leaves behind. A call that never had the field, or null in it, has no
-//!   arguments, `{}`, where the output came to its end by every word that was given; else it is rejected too.
+//! - Blank `arguments` are `{}` where the output came to its end by every word that was given; else they are what a cut leaves
+//!   behind.
+//! - Without strict mode `arguments` may be a JSON object instead of its text, another role than `assistant` is read over, and
+//!   so is a part that is no text; each is a recorded repair.
 //! - A call without id gets `call_<n>`. Pieces without index belong where `calls` says.
 //! - A stream is whole with a finish reason or with `[DONE]`; the reason itself proves nothing about a call.
 //! - An `error` in a response of status 200 is a provider's fault, whatever came before it.

@@ -46,7 +46,7 @@ fn an_error_is_a_fault_at_any_position() {
         (401, "", "auth"),
         (402, "", "quota"),
         (403, moderated, "content_filter"),
-        (403, "", "auth"),
+        (403, "", "model"),
         (408, "", "timeout"),
         (429, upstream, "rate_limit"),
         (502, upstream, "model"),

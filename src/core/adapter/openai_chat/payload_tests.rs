@@ -1,8 +1,8 @@
 //! Synthetic responses: one for every rule.
 
 use super::test_support::{call, check, decode, message, result, stream, verdict, whole};
-use crate::adapter::Decoded;
-use crate::message::{Digest, Usage};
+use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::message::{AdapterStatus, Digest, Usage};
 
 const AT_ARGS: &str = "/choices/0/message/tool_calls/0/function/arguments";
 
@@ -14,22 +14,22 @@ fn text_comes_as_string_null_or_parts() {
     check(&whole("{}", "stop"), "End: ");
     check(
         &whole(
-            r#"{"content":[{"type":"text","text":"a"},"b",{"type":"image_url","image_url":{}},{"text":"c"}]}"#,
+            r#"{"content":[{"type":"text","text":"a"},"b",{"type":"reference","reference_ids":[1]},{"text":"c"}]}"#,
             "stop",
         ),
         "End: abc",
     );
     check(
         &whole(r#"{"content":{"text":"a"}}"#, "stop"),
-        "BODY_SHAPE /choices/0/message/content",
+        "MESSAGE_SHAPE /choices/0/message/content",
     );
     check(
         &whole(r#"{"content":["a",7]}"#, "stop"),
-        "BODY_SHAPE /choices/0/message/content/1",
+        "MESSAGE_SHAPE /choices/0/message/content/1",
     );
     check(
         &whole(r#"{"content":"\ud800"}"#, "stop"),
-        "BODY_INVALID_JSON /choices/0/message/content",
+        "fault BODY_INVALID_JSON /choices/0/message/content",
     );
 }
 
@@ -79,27 +79,25 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
         &whole(&call(r#""{\"a\": 1e400 }""#), "tool_calls"),
         "End:  [a f {\"a\": 1e400 }]",
     );
-    for cut in [
-        r#""{\"a\":""#,
-        r#""""#,
-        r#""{} {}""#,
-        r#""{'a':1}""#,
-        r#""\ud800""#,
-    ] {
+    for cut in [r#""{\"a\":""#, r#""{} {}""#, r#""{'a':1}""#, r#""\ud800""#] {
         for finish in ["tool_calls", "length", "stop"] {
             check(&whole(&call(cut), finish), &at("ARGS_INVALID_JSON"));
         }
     }
-    for other in [r#""null""#, r#""[]""#, r#""\"x\"""#, "1", "true", "[1]"] {
+    for other in [r#""null""#, r#""[]""#, r#""\"x\"""#] {
         check(&whole(&call(other), "tool_calls"), &at("ARGS_NOT_OBJECT"));
+    }
+    for other in ["1", "true", "[1]", "{}"] {
+        check(&whole(&call(other), "tool_calls"), &at("CALL_SHAPE"));
     }
     check(
         &whole(&call(r#""{\"p\":1,\"p\":2}""#), "tool_calls"),
         &at("ARGS_DUPLICATE_KEY"),
     );
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep = serde_json::Value::from(deep).to_string();
     check(&whole(&call(&deep), "tool_calls"), &at("ARGS_TOO_DEEP"));
-    // An empty text is what a cut leaves behind, and no field at all is that only where the output was cut.
+    // A blank text, or no field at all, is what a cut leaves behind, and no arguments where the output ended.
     for (finish, expect) in [
         ("tool_calls", "End:  [a f {}]"),
         (
@@ -113,6 +111,9 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
     ] {
         let bare = call("null").replace(r#","arguments":null"#, "");
         check(&whole(&call("null"), finish), expect);
+        check(&whole(&call(r#""""#), finish), expect);
+        check(&whole(&call(r#"" \n""#), finish), expect);
+        check(&stream(&[&call(r#""""#)], finish), expect);
         check(&whole(&bare, finish), expect);
         check(&stream(&[&bare], finish), expect);
         let native = whole(&bare, finish).replace(
@@ -124,23 +125,78 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
 }
 
 #[test]
-fn arguments_written_as_an_object_keep_their_bytes() {
+fn under_strict_mode_another_shape_is_rejected_at_its_pointer() {
+    let piece =
+        r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x": 1}}}]}"#;
+    let at_args = format!("CALL_SHAPE {AT_ARGS}");
+    check(&whole(&call(r#"{"x": 1}"#), "tool_calls"), &at_args);
+    check(&stream(&[piece], "stop"), &at_args);
+    let user = r#"{"role":"user","content":"x"}"#;
     check(
-        &whole(&call(r#"{ "b":1.50,"a":"\u00e9" }"#), "tool_calls"),
-        r#"End:  [a f { "b":1.50,"a":"\u00e9" }]"#,
+        &whole(user, "stop"),
+        "MESSAGE_SHAPE /choices/0/message/role",
     );
     check(
-        &stream(
-            &[
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x": 1}}}]}"#,
-            ],
-            "stop",
-        ),
-        r#"End:  [a f {"x": 1}]"#,
+        &stream(&[user], "stop"),
+        "MESSAGE_SHAPE /choices/0/message/role",
+    );
+    let image = r#"{"content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{}}]}"#;
+    check(
+        &whole(image, "stop"),
+        "MESSAGE_SHAPE /choices/0/message/content/1",
     );
     check(
-        &whole(&call(r#"{"p":1,"p":2}"#), "tool_calls"),
-        &format!("ARGS_DUPLICATE_KEY {AT_ARGS}"),
+        &stream(&[image], "stop"),
+        "MESSAGE_SHAPE /choices/0/message/content/1",
+    );
+}
+
+#[test]
+fn without_strict_mode_another_shape_is_a_recorded_repair() {
+    let recovered = |body: &str| {
+        let adapter = Adapter::by_version("openai-chat/1").unwrap().under(false);
+        let meta = ResponseMeta {
+            status: 200,
+            ..ResponseMeta::default()
+        };
+        let mut decoder = adapter.decoder(meta, "m");
+        decoder.push(body.as_bytes());
+        let Decoded::Message(result) = decoder.finish() else {
+            panic!("a fault: {body}");
+        };
+        assert_eq!(result.status, AdapterStatus::Recovered, "{body}");
+        let message = result.canonical_message.unwrap();
+        let arguments = message
+            .tool_calls
+            .iter()
+            .map(|call| call.arguments.as_str());
+        let arguments: Vec<String> = arguments.map(str::to_owned).collect();
+        (message.content, arguments, result.repair.unwrap().steps)
+    };
+    let piece =
+        r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{ "b":1.50 }}}]}"#;
+    let quoted = vec![format!("{AT_ARGS}: arguments_quoted")];
+    for body in [whole(piece, "tool_calls"), stream(&[piece], "stop")] {
+        let expect = (
+            String::new(),
+            vec![r#"{ "b":1.50 }"#.to_owned()],
+            quoted.clone(),
+        );
+        assert_eq!(recovered(&body), expect);
+    }
+    let user = r#"{"role":"user","content":"x"}"#;
+    for body in [
+        whole(user, "stop"),
+        stream(&[user, r#"{"role":"user"}"#], "stop"),
+    ] {
+        let steps = vec!["/choices/0/message/role: role_replaced".to_owned()];
+        assert_eq!(recovered(&body), ("x".to_owned(), Vec::new(), steps));
+    }
+    let image = r#"{"content":[{"type":"text","text":"a"},{"type":"output_image"}]}"#;
+    let steps = vec!["/choices/0/message/content/1: part_dropped".to_owned()];
+    assert_eq!(
+        recovered(&whole(image, "stop")),
+        ("a".to_owned(), Vec::new(), steps)
     );
 }
 
@@ -269,6 +325,14 @@ fn the_stop_reason_is_read_and_proves_nothing() {
         ("tool_calls", "End"),
         ("function_call", "End"),
         ("eos", "End"),
+        ("eos_token", "End"),
+        ("end_turn", "End"),
+        ("stop_sequence", "End"),
+        ("COMPLETE", "End"),
+        ("model_context_window_exceeded", "Length"),
+        ("sensitive", "ContentFilter"),
+        ("OTHER", "Unknown"),
+        ("null", "Unknown"),
         ("length", "Length"),
         ("content_filter", "ContentFilter"),
         ("", "Unknown"),
@@ -279,6 +343,20 @@ fn the_stop_reason_is_read_and_proves_nothing() {
             &format!("{expect}: x"),
         );
     }
+    for broken in [
+        "network_error",
+        "abort",
+        "error",
+        "insufficient_system_resource",
+    ] {
+        check(&whole(r#"{"content":"x"}"#, broken), "fault model");
+        check(&stream(&[r#"{"content":"x"}"#], broken), "fault model");
+    }
+    let word = |finish: &str| result(&whole(r#"{"content":"x"}"#, finish)).stop_word;
+    assert_eq!(word(r"whatever\u0007").as_deref(), Some(r"whatever\u0007"));
+    assert_eq!(word("stop"), None);
+    assert_eq!(word(""), None);
+    assert!(word(&"é".repeat(500)).unwrap().len() <= 200);
     check(
         &whole(r#"{"content":null,"refusal":"I will not"}"#, "stop"),
         "Refusal: I will not",
@@ -301,7 +379,7 @@ fn a_content_filter_that_leaves_the_message_out_is_a_content_filter() {
         "ContentFilter: ",
     );
     let stopped = filtered.replace("\"content_filter\"", "\"stop\"");
-    check(&stopped, "BODY_SHAPE /choices/0/message");
+    check(&stopped, "fault BODY_SHAPE /choices/0/message");
 }
 
 #[test]
@@ -316,7 +394,7 @@ fn only_the_choice_of_index_0_counts() {
     );
     check(
         r#"{"choices":[{"index":1,"message":{"content":"b"}}]}"#,
-        "BODY_SHAPE /choices/0/message",
+        "fault BODY_SHAPE /choices/0/message",
     );
     check(
         "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"length\"}]}\n\n",
@@ -326,23 +404,23 @@ fn only_the_choice_of_index_0_counts() {
 
 #[test]
 fn a_body_without_a_message_is_described() {
-    check("{}", "BODY_SHAPE /choices/0/message");
-    check(r#"{"choices":[]}"#, "BODY_SHAPE /choices/0/message");
-    check(r#"{"choices":{}}"#, "BODY_SHAPE /choices");
-    check(r#"{"choices":[7]}"#, "BODY_SHAPE /choices/0");
+    check("{}", "fault BODY_SHAPE /choices/0/message");
+    check(r#"{"choices":[]}"#, "fault BODY_SHAPE /choices/0/message");
+    check(r#"{"choices":{}}"#, "fault BODY_SHAPE /choices");
+    check(r#"{"choices":[7]}"#, "fault BODY_SHAPE /choices/0");
     check(
         r#"{"choices":[{"message":"x"}]}"#,
-        "BODY_SHAPE /choices/0/message",
+        "MESSAGE_SHAPE /choices/0/message",
     );
     check(
         r#"{"object":"text_completion","choices":[{"text":"x","finish_reason":"stop"}]}"#,
-        "BODY_SHAPE /choices/0/message",
+        "fault BODY_SHAPE /choices/0/message",
     );
     check(
         r#"{"choices":[{"message":{"content":"x""#,
-        "BODY_INVALID_JSON ",
+        "fault BODY_INVALID_JSON ",
     );
-    check("{\"choices\":[]}x", "BODY_INVALID_JSON ");
+    check("{\"choices\":[]}x", "fault BODY_INVALID_JSON ");
     for no_answer in [
         "",
         " \n",
@@ -355,7 +433,10 @@ fn a_body_without_a_message_is_described() {
         check(no_answer, "fault invalid_response");
     }
     let bytes = b"{\"choices\":[{\"message\":{\"content\":\"\xff\"}}]}";
-    assert_eq!(verdict(&decode([bytes.as_slice()])), "BODY_INVALID_JSON ");
+    assert_eq!(
+        verdict(&decode([bytes.as_slice()])),
+        "fault BODY_INVALID_JSON "
+    );
 }
 
 #[test]
@@ -394,7 +475,8 @@ fn usage_is_taken_from_wherever_it_is_reported() {
     ));
     check(&body.replace("{\"index\"", &format!("{{\"usage\":{usage},\"index\"")));
     let cut = format!(
-        "data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: {{\"choices\":[],\"usage\":null}}\n\n"
+        "{}data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: {{\"choices\":[],\"usage\":null}}\n\n",
+        stream(&[r#"{{"content":"x"}}"#], "stop").replace("data: [DONE]\n\n", "")
     );
     check(&cut);
     assert_eq!(result(&body).usage, None);

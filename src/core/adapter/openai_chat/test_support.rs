@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Fold, VERSION};
 use crate::adapter::decoder::{Decoder, PushDecoder};
+use crate::adapter::fixture::fault_line;
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::{AgentMessage, ProtocolAdapterResult};
 
@@ -43,7 +44,7 @@ pub(super) fn message(body: &str) -> AgentMessage {
 /// One line: what became of the response.
 pub(super) fn verdict(decoded: &Decoded) -> String {
     match decoded {
-        Decoded::Fault { fault, .. } => format!("fault {}", fault.class.as_str()),
+        Decoded::Fault { fault, .. } => fault_line(fault),
         Decoded::Message(result) => match (&result.canonical_message, result.failure_code) {
             (Some(message), None) => {
                 let mut line = format!("{:?}: {}", result.stop, message.content);

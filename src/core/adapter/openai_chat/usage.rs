@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::adapter::json::{Raw, count, floored, object, wire};
+use crate::adapter::json::{Count, Raw, floored, object, wire};
 use crate::message::{MAX_EXACT, Usage};
 
 wire! {
@@ -20,7 +20,7 @@ wire! {
     }
 }
 
-/// The provider's report, or none if it reports no token at all (then an estimate takes its place).
+/// The provider's report, or none if it reports no token at all, or a number below zero (then an estimate takes its place).
 ///
 /// Where numbers contradict each other, the larger reading counts: a cache read beyond the prompt is no part of the
 /// prompt, and a total beyond prompt and completion is reasoning that the completion leaves out.
@@ -30,25 +30,29 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
         .prompt_tokens_details
         .and_then(|raw| object(raw.get()))
         .unwrap_or_default();
-    let prompt = count(wire.prompt_tokens).unwrap_or(0);
-    let cached = [
+    let counts = [
+        wire.prompt_tokens,
+        wire.completion_tokens,
+        wire.total_tokens,
         details.cached_tokens,
         wire.prompt_cache_hit_tokens,
         wire.cached_tokens,
         wire.num_cached_tokens,
         wire.cache_read_input_tokens,
     ]
-    .into_iter()
-    .find_map(count)
-    .unwrap_or(0);
+    .map(Count::of);
+    if counts.contains(&Count::Negative) {
+        return None;
+    }
+    let [prompt, completion, total, of_cache @ ..] = counts.map(Count::number);
+    let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
+    let cached = of_cache.into_iter().flatten().next().unwrap_or(0);
     let (input, read) = if cached <= prompt {
         (prompt - cached, prompt)
     } else {
         (prompt, prompt.saturating_add(cached))
     };
-    let completion = count(wire.completion_tokens).unwrap_or(0);
-    let total = count(wire.total_tokens).unwrap_or(0);
-    let output = completion.max(total.saturating_sub(read));
+    let output = completion.max(total.unwrap_or(0).saturating_sub(read));
     let (cost_micro_usd, cost_fault) = match cost(wire.cost) {
         Ok(cost) => (cost, false),
         Err(NoAmount) => (None, true),
@@ -142,9 +146,16 @@ mod tests {
             Some((MAX_EXACT, 0, MAX_EXACT, None)),
         );
         check(
-            r#"{"prompt_tokens":-5,"completion_tokens":"7","total_tokens":3.0}"#,
-            Some((0, 0, 3, None)),
+            r#"{"prompt_tokens":5,"completion_tokens":"7","total_tokens":8.0}"#,
+            Some((5, 0, 3, None)),
         );
+        for negative in [
+            r#"{"prompt_tokens":-5,"completion_tokens":7}"#,
+            r#"{"prompt_tokens":5,"completion_tokens":-0.5,"cost":1}"#,
+            r#"{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":-1}}"#,
+        ] {
+            check(negative, None);
+        }
         check(
             r#"{"prompt_tokens":99999999999999999999999999,"cost":-1}"#,
             Some((MAX_EXACT, 0, 0, None)),

@@ -10,7 +10,7 @@ use crate::adapter::json::{Elements, put};
 use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::rendered_messages::{JoinedMessages, SentPart, TargetModel, parts_of};
 use crate::adapter::tail::tail;
-use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms, wire_version};
+use crate::contract::{TargetTerms, Terms, ToolTerms, wire_version};
 use crate::message::{AgentMessage, Role};
 
 /// The adapter's name in contracts and results.
@@ -37,7 +37,7 @@ impl Encoder {
         let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
         Self {
             messages: JoinedMessages::after(&head),
-            tail: tail(terms, target, &Parameters::of(&target.sampling)),
+            tail: tail(terms, target, &Parameters::of(target)),
             to: TargetModel::of(terms, target),
             tools: OpenaiTools::of(&tools, terms),
         }
@@ -144,8 +144,7 @@ struct Parameters<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning<'a>>,
-    /// Reasoning that goes back with the next request: nothing is stored at the provider.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    /// Reasoning that goes back with the next request: nothing is stored at the provider, and models reason unasked.
     include: &'static [&'static str],
     store: bool,
     stream: bool,
@@ -156,20 +155,23 @@ struct Reasoning<'a> {
     effort: &'a str,
 }
 
+/// True if requests ask for reasoning.
+pub(in crate::adapter) fn reasons(target: &TargetTerms) -> bool {
+    target.effort().is_some_and(|effort| effort != "none")
+}
+
 impl<'a> Parameters<'a> {
-    fn of(sampling: &'a Sampling) -> Self {
-        let effort = sampling.reasoning_word();
+    fn of(target: &'a TargetTerms) -> Self {
+        let sampling = &target.sampling;
+        let effort = target.effort();
+        let plain = !reasons(target);
         Self {
             max_output_tokens: sampling.sent_limit(),
             // Models that reason take neither.
-            temperature: sampling.temperature.filter(|_| effort.is_none()),
-            top_p: sampling.top_p.filter(|_| effort.is_none()),
+            temperature: sampling.temperature.filter(|_| plain),
+            top_p: sampling.top_p.filter(|_| plain),
             reasoning: effort.map(|effort| Reasoning { effort }),
-            include: if effort.is_some() {
-                &["reasoning.encrypted_content"]
-            } else {
-                &[]
-            },
+            include: &["reasoning.encrypted_content"],
             store: false,
             stream: sampling.stream,
         }

@@ -21,9 +21,9 @@ fn a_body_is_these_bytes() {
         r#"{"type":"function_call_output","call_id":"a","output":"ok"}],"#,
         r#""tools":[{"type":"function","name":"read","description":"does read","#,
         r#""parameters":{"type":"object","properties":{"path":{"type":"string"}},"a":1},"strict":false},"#,
-        r#"{"type":"function","name":"write","description":"does write","parameters":{"type":"object"},"strict":false}],"#,
+        r#"{"type":"function","name":"write","description":"does write","parameters":{"type":"object","properties":{}},"strict":false}],"#,
         r#""parallel_tool_calls":false,"tool_choice":"required","#,
-        r#""max_output_tokens":4096,"temperature":0.7,"store":false,"stream":false}"#,
+        r#""max_output_tokens":4096,"temperature":0.7,"include":["reasoning.encrypted_content"],"store":false,"stream":false}"#,
     );
     let got = encode(
         &terms_of(VERSION, &json!({})),

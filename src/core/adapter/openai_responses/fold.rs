@@ -6,27 +6,26 @@ use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{object, string};
-use crate::message::{FailureCode, StopReason};
+use crate::message::FailureCode;
 
 /// A response, folded from its object or from the events of a stream.
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
-    /// The reason, if it is incomplete.
-    incomplete: Option<String>,
+    /// True if the response says that it is not whole.
+    is_incomplete: bool,
     items: Items,
     progress: Progress,
-    status: Option<String>,
-    /// True if the stream reported how the response ended.
-    terminal: bool,
 }
 
 impl fold::Fold for Fold {
+    const STOP: &'static str = "/status";
+
     fn progress(&mut self) -> &mut Progress {
         &mut self.progress
     }
 
     fn is_done(&self) -> bool {
-        self.terminal || self.progress.done
+        self.progress.done
     }
 
     fn text(&self) -> Option<&str> {
@@ -43,6 +42,8 @@ impl fold::Fold for Fold {
             return Ok(());
         }
         if form == Form::Whole {
+            // The protocol lets a whole response leave its status out.
+            self.progress.ended = true;
             return self.response(&event);
         }
         match kind.as_str() {
@@ -55,10 +56,9 @@ impl fold::Fold for Fold {
                     .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/response"))?;
                 let response: WireEvent<'_> = object(raw.get())
                     .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/response"))?;
-                self.terminal = true;
-                if self.status.is_none() {
-                    self.status = kind.strip_prefix("response.").map(str::to_owned);
-                }
+                self.progress.done = true;
+                self.progress
+                    .stopped(kind.strip_prefix("response.").map(str::to_owned));
                 self.response(&response)
             }
             "response.created" | "response.in_progress" => {
@@ -78,42 +78,19 @@ impl fold::Fold for Fold {
         }
     }
 
-    fn stop(&self) -> StopReason {
-        if self.items.hold_refusal() {
-            return StopReason::Refusal;
-        }
-        match (self.status.as_deref(), self.incomplete.as_deref()) {
-            (_, Some("max_output_tokens" | "max_tokens")) => StopReason::Length,
-            (_, Some("content_filter")) => StopReason::ContentFilter,
-            (Some("completed" | "complete"), None) => StopReason::End,
-            _ => StopReason::Unknown,
-        }
+    fn refuses(&self) -> bool {
+        self.items.hold_refusal()
     }
 
-    /// Whatever kept the response from its end.
     fn is_cut(&self) -> bool {
-        self.stop() == StopReason::Length || self.status.as_deref() == Some("incomplete")
+        self.is_incomplete
     }
 
-    fn finish(mut self, form: Form, model: &str) -> Folded {
+    fn finish(mut self, _: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
         }
         let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
-        if form == Form::Piece && !self.terminal {
-            return fail(FailureCode::StreamIncomplete, "/status");
-        }
-        match self.status.as_deref() {
-            // The response runs in the background: the part so far is no message yet.
-            Some("queued" | "in_progress") => {
-                return fail(FailureCode::StreamIncomplete, "/status");
-            }
-            Some(status @ ("failed" | "cancelled")) => {
-                let report = ErrorReport::of_text(&format!("the response is {status}"));
-                return Folded::Fault(report);
-            }
-            _ => {}
-        }
         if !self.items.is_known() {
             return fail(FailureCode::BodyShape, OUTPUT);
         }
@@ -137,14 +114,15 @@ impl Fold {
             self.progress.report(report);
         }
         self.progress.name_model(string(response.model));
-        if let Some(status) = string(response.status).filter(|status| !status.is_empty()) {
-            self.status = Some(status);
-        }
+        self.progress.stopped(string(response.status));
+        self.is_incomplete = self.progress.stop_word.as_deref() == Some("incomplete");
         let details: WireDetails<'_> = response
             .incomplete_details
             .and_then(|raw| object(raw.get()))
             .unwrap_or_default();
-        self.incomplete = string(details.reason);
+        let reason = string(details.reason);
+        self.is_incomplete |= reason.is_some();
+        self.progress.stopped(reason);
         self.meter(response);
         match response.output {
             Some(raw) => self.items.take_list(raw),

@@ -7,16 +7,16 @@
 //!
 //! **Responses.** A stream ends with the whole response object, and that object counts; a body is that object. Dialect rules:
 //! - Where the last object lacks its output, the items count as they were done, and an item that never was, by its pieces.
-//! - No text at all in `arguments` is `ARGS_INVALID_JSON`, and so is an item that calls itself incomplete.
+//! - An item that calls itself incomplete is `ARGS_INVALID_JSON`.
 //! - Calls of tools that were not offered (`custom_tool_call`, `mcp_approval_request`, …) are `CALL_UNEXPECTED`; items of tools
 //!   that the provider ran itself are read over.
-//! - `queued` and `in_progress` are no message yet: `STREAM_INCOMPLETE`. `failed` and `cancelled` are a provider's fault.
+//! - `queued`, `in_progress`, `failed` and `cancelled` are a provider's fault.
 
 mod encoder;
 mod fold;
 mod items;
 
-pub(super) use encoder::{Encoder, PATH, VERSION};
+pub(super) use encoder::{Encoder, PATH, VERSION, reasons};
 pub(super) use fold::Fold;
 
 #[cfg(test)]

@@ -130,8 +130,9 @@ fn the_status_shows_how_it_ended() {
     check(&ended("incomplete", length, TEXT), "Length: hi");
     let filter = r#"{"reason":"content_filter"}"#;
     check(&ended("incomplete", filter, TEXT), "ContentFilter: hi");
+    check(&ended("incomplete", "null", TEXT), "Unknown: hi");
     for status in ["queued", "in_progress"] {
-        check(&ended(status, "null", ""), "STREAM_INCOMPLETE /status");
+        check(&ended(status, "null", ""), "fault model");
     }
     for status in ["failed", "cancelled"] {
         check(&ended(status, "null", ""), "fault model");
@@ -141,21 +142,24 @@ fn the_status_shows_how_it_ended() {
     check(&whole(""), "End: ");
     check(
         r#"{"object":"response","status":"completed"}"#,
-        "BODY_SHAPE /output",
+        "fault BODY_SHAPE /output",
     );
     check(
         r#"{"object":"response","status":"completed","output":7}"#,
-        "BODY_SHAPE /output",
+        "fault BODY_SHAPE /output",
     );
-    check(&whole("7"), "BODY_SHAPE /output/0");
+    check(&whole("7"), "fault BODY_SHAPE /output/0");
 }
 
 #[test]
 fn a_stream_without_its_last_object_is_no_message() {
     let full = stream("");
     let cut = full.split("{\"type\":\"response.completed").next().unwrap();
-    check(cut, "STREAM_INCOMPLETE /status");
-    check(&format!("{cut}[DONE]\n\n"), "STREAM_INCOMPLETE /status");
+    check(cut, "fault STREAM_INCOMPLETE /status");
+    check(
+        &format!("{cut}[DONE]\n\n"),
+        "fault STREAM_INCOMPLETE /status",
+    );
     for end in 0..full.len() {
         let cut = verdict(&decode(VERSION, [&full.as_bytes()[..end]]));
         assert!(cut == EXPECT || !cut.contains("[c1"), "cut at {end}: {cut}");

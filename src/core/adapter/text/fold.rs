@@ -18,8 +18,12 @@ pub(in crate::adapter) struct Layer<F, P> {
 
 impl<F: Fold, P: Family> Fold for Layer<F, P> {
     const CALLS: &'static str = F::CALLS;
+    const DONE_ENDS: bool = F::DONE_ENDS;
     const FRAMING: Framing = F::FRAMING;
+    const STOP: &'static str = F::STOP;
     const TEXT: &'static str = F::TEXT;
+    /// The profile reads it.
+    const THINKS: bool = false;
 
     fn progress(&mut self) -> &mut Progress {
         self.wire.progress()
@@ -37,8 +41,8 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
         self.wire.take_named(kind, text)
     }
 
-    fn stop(&self) -> StopReason {
-        self.wire.stop()
+    fn refuses(&self) -> bool {
+        self.wire.refuses()
     }
 
     fn is_cut(&self) -> bool {

@@ -102,6 +102,8 @@ pub(super) fn call(
     };
     let arguments = match (given, other) {
         (Some(arguments), None) => arguments.get(),
+        // No arguments are none, if the output ended normally.
+        (None, None) if name_text.is_some() => "",
         (None, Some(other)) => {
             return Err(shape().repaired_by(rewritten(other.get(), "arguments_key")));
         }
@@ -110,7 +112,11 @@ pub(super) fn call(
     let name = name_text.map_or(Ok(String::new()), |text| {
         serde_json::from_str(text).map_err(|_| shape())
     })?;
-    let flaw = (!arguments.starts_with('{')).then(|| {
+    let is_blank =
+        |text: &&str| serde_json::from_str::<String>(text).is_ok_and(|t| t.trim().is_empty());
+    let arguments = if is_blank(&arguments) { "" } else { arguments };
+    let is_flawed = !arguments.is_empty() && !arguments.starts_with('{');
+    let flaw = is_flawed.then(|| {
         let flaw = Flaw::new(FailureCode::ArgsNotObject);
         let inner = serde_json::from_str::<String>(arguments).ok();
         match inner.and_then(|text| ObjectText::parse(text).ok()) {

@@ -3,8 +3,10 @@
 use super::payload::{Fix, Flaw};
 use super::tagged_calls::ReadOptions;
 use super::{json_calls, tagged_calls};
-use crate::adapter::calls::{CallFields, joined, validate};
+use crate::adapter::calls::{CallFields, validate};
 use crate::adapter::marks;
+use crate::adapter::repair::joined;
+use crate::adapter::thinking::split;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
 
@@ -66,7 +68,7 @@ fn as_it_stands(text: &str, model: &str, options: &ReadOptions<'_>) -> Result<Re
         TextProfile::Hermes | TextProfile::Qwen => tagged_calls::is_markup(text, options),
         TextProfile::Llama3 => json_calls::is_markup(text),
     };
-    let (reasoning, base) = split(text, is_markup)?;
+    let (reasoning, base) = split(text, is_markup);
     let rest = text.get(base..).unwrap_or_default();
     let parsed = match profile {
         TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(text, base, options),
@@ -97,34 +99,4 @@ fn plain(profile: TextProfile, text: &str) -> String {
         TextProfile::Hermes | TextProfile::Qwen => marks::TAGGED.unescape(text).into_owned(),
         TextProfile::Llama3 => json_calls::unescape(text).into_owned(),
     }
-}
-
-const OPEN: &str = "<think>";
-const CLOSE: &str = "</think>";
-
-/// Splits off the reasoning at the beginning of a message: the reasoning, and the start of the text after it.
-///
-/// Templates of some servers write the opening tag themselves, so a closing tag without one ends a reasoning too, if it
-/// comes before anything that `is_markup` finds.
-pub(super) fn split(
-    text: &str,
-    is_markup: impl Fn(&str) -> bool,
-) -> Result<(Option<&str>, usize), Flaw> {
-    let after_open = text.trim_start().strip_prefix(OPEN);
-    let inside = after_open.unwrap_or(text);
-    let from = text.len() - inside.len();
-    let Some(length) = inside.find(CLOSE) else {
-        return match after_open {
-            // What was cut inside its reasoning answered nothing and called nothing.
-            Some(_) => Err(Flaw::new(FailureCode::StreamIncomplete)),
-            None => Ok((None, 0)),
-        };
-    };
-    let reasoning = inside.get(..length).unwrap_or_default();
-    if after_open.is_none() && is_markup(reasoning) {
-        return Ok((None, 0));
-    }
-    let after = inside.get(length + CLOSE.len()..).unwrap_or_default();
-    let rest = after.trim_start();
-    Ok((Some(reasoning.trim()), from + inside.len() - rest.len()))
 }

@@ -268,7 +268,10 @@ fn reasoning_is_split_off_and_never_holds_a_call() {
             "\"\" (hm) [call_1 f {}]",
         );
         check("<think></think>MIT.", "\"MIT.\"");
-        check("<think>hm", "STREAM_INCOMPLETE /choices/0/message/content");
+        check(
+            "<think>hm",
+            "fault STREAM_INCOMPLETE /choices/0/message/content",
+        );
         check("see <think>", "\"see <think>\"");
     }
     check(

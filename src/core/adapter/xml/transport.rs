@@ -9,10 +9,11 @@ use super::XmlNext;
 use super::scanner::read_tags;
 use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use crate::adapter::Adapter;
-use crate::adapter::calls::{CallFields, GatheredCall, joined, validate};
+use crate::adapter::calls::{CallFields, GatheredCall, validate};
 use crate::adapter::fold::Failure;
 use crate::adapter::marks::XML;
 use crate::adapter::rendered_messages::common;
+use crate::adapter::repair::joined;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
@@ -20,7 +21,7 @@ use crate::kernel::XmlOffer;
 use crate::kernel::tags::{TagResult, has_progress};
 use crate::message::{
     AdapterStatus, AgentMessage, FailureCode, ObservedStatus, ProtocolAdapterResult, Role,
-    StopReason, ToolInvocation, estimate_tokens,
+    ToolInvocation, estimate_tokens,
 };
 
 /// A payload between tags has no separate pointers.
@@ -299,7 +300,7 @@ pub(crate) fn transported(
         calls.push(own(FINAL, FINAL_REPORT, arguments));
     }
     // What the adapter holds to, here too.
-    let rules = adapter.rules().cut_where(result.stop == StopReason::Length);
+    let rules = adapter.rules().stopped(result.stop, false);
     let validated = match validate(calls, &FIELDS, model, rules) {
         Ok(validated) => validated,
         Err(failure) => {

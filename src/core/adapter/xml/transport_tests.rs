@@ -53,6 +53,7 @@ fn returned(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> Prot
         repair: None,
         status: AdapterStatus::Native,
         stop,
+        stop_word: None,
         served_by: None,
         tag_warnings: Vec::new(),
         usage: None,

@@ -37,22 +37,24 @@ pub(super) fn settle_reasoning(file: &mut Document, recorded: &ExecutionContract
     }
 }
 
-/// States the parameters that are not the usual ones: for the file where all targets have the same value, else for each target.
+/// States the parameters that are not the usual ones: for the file where all targets have the same value, else for each target. A default
+/// that was sent is not stated: it would no longer be one.
 pub(super) fn settle_sampling(file: &mut Document, made: &Terms, recorded: &ExecutionContract) {
     for key in SamplingKeys::every_name() {
-        let was: Vec<_> = values(&recorded.targets, key);
+        let was = values(&recorded.targets, key);
         let made = values(&made.targets, key);
         if was == made {
             continue;
         }
         if let Some(first) = was.first()
+            && first.is_stated
             && was.iter().all(|value| value == first)
         {
-            file.state(&[FILE.sampling.name, key], first.clone());
+            file.state(&[FILE.sampling.name, key], first.value.clone());
             continue;
         }
-        for (index, (target, value)) in recorded.targets.iter().zip(was).enumerate() {
-            if made.get(index) == Some(&value) {
+        for (index, (target, was)) in recorded.targets.iter().zip(was).enumerate() {
+            if made.get(index) == Some(&was) || !was.is_stated {
                 continue;
             }
             if target.summarizer {
@@ -61,18 +63,29 @@ pub(super) fn settle_sampling(file: &mut Document, made: &Terms, recorded: &Exec
                 let (models, overrides) = (PROVIDER.models.name, MODEL.overrides.name);
                 let (provider, model) = (&target.provider, &target.model);
                 let path = [providers, provider, models, model, overrides, key];
-                file.state(&path, value);
+                file.state(&path, was.value);
             } else {
-                file.state_at_target(index, &[TARGET.sampling.name, key], value);
+                file.state_at_target(index, &[TARGET.sampling.name, key], was.value);
             }
         }
     }
 }
 
-/// A parameter of every target, as a file writes it.
-fn values(targets: &[TargetTerms], key: &str) -> Vec<Value> {
-    let targets = targets.iter();
-    targets.map(|target| value(&target.sampling, key)).collect()
+/// A parameter of one target.
+#[derive(PartialEq)]
+struct Parameter {
+    is_stated: bool,
+    /// As a file writes it.
+    value: Value,
+}
+
+/// A parameter of every target.
+fn values(targets: &[TargetTerms], key: &str) -> Vec<Parameter> {
+    let of = |target: &TargetTerms| Parameter {
+        is_stated: target.sampling.is_stated(key),
+        value: value(&target.sampling, key),
+    };
+    targets.iter().map(of).collect()
 }
 
 fn value(sampling: &Sampling, key: &str) -> Value {

@@ -8,11 +8,12 @@ use super::document::{Document, members};
 use super::sampling::{settle_reasoning, settle_sampling};
 use super::stated::stated;
 use crate::contract::factory::adapter_of;
-use crate::contract::spec::{CONTEXT_BUDGET, FILE, FileKeys, TARGET};
+use crate::contract::spec::{CONTEXT_BUDGET, FILE, FileKeys, SAMPLING, TARGET};
 use crate::contract::{
     AGENT_PREFIX, AgentDefinition, AgentSpec, BigCount, CapabilityManifest, ContractDraft,
-    ContractFactory, ContractSpec, ExecutionContract, FactoryError, ProviderType, ServerCapability,
-    ServerKind, ServerTerms, SpecErrors, TargetCapability, TargetTerms, Terms, TextProfile,
+    ContractFactory, ContractSpec, DelegationTerms, ExecutionContract, FactoryError, ProviderType,
+    ServerCapability, ServerKind, ServerTerms, SpecErrors, TargetCapability, TargetTerms, Terms,
+    TextProfile,
 };
 use crate::message::NoTokenizers;
 
@@ -61,7 +62,9 @@ pub(super) fn author_file(
 /// Facts from the header of a model's file, which no key holds.
 fn found_in(target: &TargetTerms) -> TargetCapability {
     TargetCapability {
+        facts: target.facts.clone(),
         fingerprint: Some(target.model_fingerprint.clone()),
+        is_recorded: true,
         prompt_layout: target.prompt_layout,
         vocabulary: target.vocabulary,
         ..TargetCapability::default()
@@ -249,9 +252,17 @@ static OTHERWISE: &[&str] = &[
     FILE.tools.name,
 ];
 
-/// Gives a file what no key of it holds of a recorded contract: what the files of its agents said, and where its run stood. A change that
-/// names other agents stays, and the factory refuses it: no one read them.
+/// Gives a file what no key of it holds of a recorded contract: what the files of its agents said, where its run stood, and whether its
+/// requests carry defaults. A change that names other agents stays, and the factory refuses it: no one read them.
 pub(super) fn with_recorded_agents(spec: &mut ContractSpec, recorded: &ExecutionContract) {
+    let is_delegated = |own: &DelegationTerms| own.depth() > 0;
+    let bounded = recorded.delegation.as_ref().is_some_and(is_delegated);
+    let bound = SAMPLING.max_output_tokens.name;
+    let mut defaulted = recorded
+        .targets
+        .iter()
+        .flat_map(|target| &target.sampling.defaulted);
+    spec.sends_defaults = defaulted.any(|key| !bounded || key != bound);
     let Some(delegation) = &recorded.delegation else {
         return;
     };

@@ -9,7 +9,7 @@ use super::expr::{ClosingCost, Expr};
 use super::print::GrammarLanguage;
 use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
-use crate::contract::{FINAL_REPORT, TermFault, Terms};
+use crate::contract::{FINAL_REPORT, TermFault, Terms, WireNames};
 
 /// The start of a call in the model's text.
 pub const CALL_OPEN: &str = "<tool_call>";
@@ -79,10 +79,11 @@ impl GateGrammar {
     /// # Errors
     /// Every tool whose schema cannot be compiled; also where no tool is exposed, for no call can then be made.
     pub fn closed(terms: &Terms, language: GrammarLanguage) -> Result<Self, Vec<GrammarFault>> {
-        let tools: Vec<(&str, &Value)> = terms
+        let names = WireNames::of(terms);
+        let tools: Vec<(String, &Value)> = terms
             .exposed_tools()
             .filter(|tool| !tool.is_of_session())
-            .map(|tool| (tool.name.as_str(), &tool.input_schema))
+            .map(|tool| (names.wire(&tool.name), &tool.input_schema))
             .collect();
         Self::of_calls(&tools, calls_at_once(terms), language)
     }
@@ -108,12 +109,16 @@ impl GateGrammar {
         if let Some(properties) = properties {
             properties.retain(|name, _| !OPTIONAL_OF_REPORT.contains(&name.as_str()));
         }
-        Some(Self::of_calls(&[(FINAL_REPORT, &schema)], 1, language))
+        Some(Self::of_calls(
+            &[(FINAL_REPORT.to_owned(), &schema)],
+            1,
+            language,
+        ))
     }
 
     /// The grammar of 1 to `most` calls of tools by their names and schemas.
     fn of_calls(
-        tools: &[(&str, &Value)],
+        tools: &[(String, &Value)],
         most: u32,
         language: GrammarLanguage,
     ) -> Result<Self, Vec<GrammarFault>> {
@@ -131,7 +136,7 @@ impl GateGrammar {
                     (rules, closings) = (compiler.rules, compiler.closings);
                 }
                 Err(SchemaFault { pointer, rule }) => {
-                    let tool = (*name).to_owned();
+                    let tool = name.clone();
                     faults.push(GrammarFault {
                         pointer,
                         rule,

@@ -116,6 +116,7 @@ impl ContractSpec {
         let named = read.front.single.into_iter();
         // Set last: what the file or an override states comes before it.
         spec.usual_transport = Some(ToolTransport::XmlFinal);
+        spec.sends_defaults = true;
         spec.named_tools = named.map(|(server, tool, _)| (server, tool)).collect();
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);

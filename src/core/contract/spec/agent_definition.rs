@@ -23,7 +23,8 @@ impl AgentDefinition {
             name
         });
         let described = profile.and_then(|profile| profile.description.as_deref());
-        let parts = [described, spec.offered_as.usage.as_deref()];
+        let described = described.or(spec.description.as_deref());
+        let parts = [described, spec.usage.as_deref()];
         let parts: Vec<&str> = parts.into_iter().flatten().map(str::trim).collect();
         let description = if parts.is_empty() {
             format!("The agent {}.", own.name)

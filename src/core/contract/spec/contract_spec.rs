@@ -121,8 +121,6 @@ pub struct OfferedAs {
     pub prompt_tokens: u64,
     /// The key `toolName`.
     pub tool_name: Option<String>,
-    /// The key `usage`.
-    pub usage: Option<String>,
 }
 
 impl AgentSpec {

@@ -46,7 +46,8 @@ impl ContractSpec {
         self.inherit_limits(by.spec);
         let stated = self.inherit_sampling(by.spec);
         let limited = by.contract.max_cost_micro_usd.is_some();
-        inherit_models(&mut self, &stated, (folder, by.folder), by.spec, limited);
+        let limit = limited.then_some(by.contract);
+        inherit_models(&mut self, &stated, (folder, by.folder), by.spec, limit);
         inherit_redaction(&mut self.redact, &by.spec.redact);
         // What must not reach a tool must not reach it through an agent.
         for rule in &by.contract.flow {

@@ -4,17 +4,17 @@ use std::path::{Component, Path, PathBuf};
 
 use super::form::Setting;
 use super::keys::{ContractSpec, FILE, ProviderSpec, TargetSpec};
-use crate::contract::{PriceTable, RunPrices};
+use crate::contract::{ExecutionContract, PriceTable, RunPrices};
 
 /// Gives the agent the models of the delegating run where its file names none, with their providers, and prices of models that it has none
-/// for. `stated` are parameters that it states itself; the folders are its own and that of the delegating run; `limited` says whether that
-/// one limits the cost.
+/// for. `stated` are parameters that it states itself; the folders are its own and that of the delegating run; `limit` is the contract of
+/// that run, if it limits the cost.
 pub(super) fn inherit_models(
     own: &mut ContractSpec,
     stated: &[&str],
     folders: (&Path, &Path),
     by: &ContractSpec,
-    limited: bool,
+    limit: Option<&ExecutionContract>,
 ) {
     if own.targets.is_empty() {
         take_targets(own, stated, by);
@@ -38,7 +38,7 @@ pub(super) fn inherit_models(
         let window = &mut own.context_budget.context_window;
         *window = window.or(by.context_budget.context_window);
     }
-    take_prices(own, by, limited);
+    take_prices(own, by, limit);
 }
 
 /// The models that attempts go to, and the one that makes summaries where the agent names none.
@@ -85,8 +85,8 @@ fn take_providers(own: &mut ContractSpec, (folder, theirs): (&Path, &Path), by: 
     }
 }
 
-/// The models that the agent's file names elsewhere, which are none of those.
-fn add_beside(own: &mut ContractSpec) {
+/// Adds the models that a file names elsewhere, which are none of its targets: no attempt goes to them.
+pub(super) fn add_beside(own: &mut ContractSpec) {
     let summarizer = own.tool_output_budget.summarizer_model.iter();
     let servers = own.tools.servers.values();
     let samplers = servers.filter_map(|server| server.terms.sampling.as_ref());
@@ -112,7 +112,7 @@ fn add_beside(own: &mut ContractSpec) {
     }
 }
 
-fn is_called(target: &TargetSpec, named: &str) -> bool {
+pub(super) fn is_called(target: &TargetSpec, named: &str) -> bool {
     named == target.model || named == format!("{}/{}", target.provider, target.model)
 }
 
@@ -120,14 +120,17 @@ fn is_called(target: &TargetSpec, named: &str) -> bool {
 /// above its own prices make nothing cheaper: of two, the higher one counts. All of them are handed on, whatever providers the agent has.
 ///
 /// Each parent run has a separate limit: the limit of one raises nothing to the prices of another.
-fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
+fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limit: Option<&ExecutionContract>) {
     let mut above = by.line_prices.clone();
     match above.first_mut() {
-        Some(nearest) => nearest.limited = limited,
+        Some(nearest) => nearest.limited = limit.is_some(),
         None => above.push(RunPrices {
-            limited,
+            limited: limit.is_some(),
             stated: by.prices.clone(),
         }),
+    }
+    if let Some((nearest, limit)) = above.first_mut().zip(limit) {
+        add_known(&mut nearest.stated, limit);
     }
     let stated = own.prices.take();
     let has = |provider: &str| own.providers.contains_key(provider);
@@ -147,6 +150,22 @@ fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
         },
     );
     own.line_prices = above;
+}
+
+/// Adds the prices that a contract has from the catalogue of models: a limit was judged by them, too.
+fn add_known(table: &mut Option<PriceTable>, contract: &ExecutionContract) {
+    for target in &contract.targets {
+        let facts = target.facts.as_ref();
+        let Some((facts, price)) = facts.and_then(|facts| Some((facts, facts.price?))) else {
+            continue;
+        };
+        let table = table.get_or_insert_with(|| PriceTable {
+            version: facts.catalogue.clone(),
+            ..PriceTable::default()
+        });
+        let models = table.models.entry(target.provider.clone()).or_default();
+        models.entry(target.model.clone()).or_insert(price);
+    }
 }
 
 /// The prices of a table, and those of another one for the providers that are wanted.

@@ -191,8 +191,8 @@ pub(super) struct Findings<'a> {
     outside: RefCell<Vec<(String, String)>>,
     /// Paths of values that may be secrets: those of variables.
     hidden: RefCell<Vec<String>>,
-    /// Rules that the file as a whole need not keep.
-    waived: RefCell<Vec<String>>,
+    /// Rules that need not be kept, each with the path of the mapping that it is about; the path of the file is empty.
+    waived: RefCell<Vec<(String, String)>>,
 }
 
 impl<'a> Findings<'a> {
@@ -216,7 +216,8 @@ impl<'a> Findings<'a> {
         help: Option<String>,
     ) {
         let mut rule: String = rule.into();
-        if path.is_empty() && self.waived.borrow().contains(&rule) {
+        let waived = self.waived.borrow();
+        if waived.iter().any(|(at, of)| at == path && *of == rule) {
             return;
         }
         let outside = self.outside.borrow();
@@ -255,9 +256,9 @@ impl<'a> Findings<'a> {
         outside.iter().any(|(known, _)| is_at(known, path))
     }
 
-    /// From now on, the file as a whole need not keep that rule.
-    pub(super) fn waive(&self, rule: &str) {
-        self.waived.borrow_mut().push(rule.to_owned());
+    /// From now on, the mapping at that path need not keep that rule; the path of the file is empty.
+    pub(super) fn waive(&self, path: &str, rule: String) {
+        self.waived.borrow_mut().push((path.to_owned(), rule));
     }
 
     /// From now on, values at that path or below it are not shown.

@@ -63,7 +63,7 @@ pub(super) fn fill(
         filler.judge_whole(root);
     }
     if known.models_elsewhere() {
-        findings.waive(&no_targets());
+        findings.waive("", no_targets());
     }
     filler.origins
 }

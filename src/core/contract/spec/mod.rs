@@ -83,4 +83,4 @@ pub use pin_edit::with_pins;
 pub use reporter::suggest;
 pub use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
 pub use transport::{McpSpec, McpTransport};
-pub use workflow_file::{WorkflowSpec, is_tool_step, tool_spec};
+pub use workflow_file::{WorkflowSpec, tool_spec};

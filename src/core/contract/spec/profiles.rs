@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(target.model_profile_id, "our");
         assert_eq!(target.context_window, 16384);
         assert_eq!(target.sampling.temperature, Some(0.2));
-        assert_eq!(target.sampling.top_p, Some(1.0));
+        assert_eq!(target.sampling.top_p, None);
         assert!(!made.strict_mode);
         assert!(made.canonical_text().contains("\"description\":\"ours\""));
         assert_ne!(made.contract_hash(), own("other").contract_hash());

@@ -188,17 +188,42 @@ fn a_prompt_needs_a_model_and_a_tool_does_not() {
     );
     let tool = "workflow: w\ncontract: {tools: {builtin: [read_file]}}\nsteps: [{id: a, tool: read_file}]\n";
     let contract = parse(tool).unwrap().contract.unwrap();
-    let called = tool_spec(&contract, ("read_file", "{\"path\":\"x\"}"), 1_000);
+    let called = tool_spec(&contract, "read_file", 1_000);
     assert_eq!(called.allowed_tools, Some(vec!["read_file".to_owned()]));
     assert_eq!(called.tools, contract.tools);
-    let script = called.scripts.values().next().unwrap();
-    assert!(script.contains("read_file"), "{script}");
+    assert_eq!((called.targets.len(), called.providers.len()), (0, 0));
     assert!(
         parse("workflow: w\nsteps: [{id: a, delegate: x.ai, task: y}]\n")
             .unwrap()
             .contract
             .is_none()
     );
+}
+
+/// Its rules about other servers' tools go with those servers; a misspelled name of its own stays to be refused.
+#[test]
+fn a_tool_step_has_the_server_and_the_rules_of_its_tool() {
+    let text = "workflow: w
+contract:
+  tools:
+    builtin: [clock]
+    mcp: {bank: {command: bank}, mail: {command: mail}}
+  require_approval: [bank__pay, mail__send, clok]
+  labels: [{tool: 'mail__*', labels: [private]}, {tool: 'bank__*', labels: [private]}]
+  flow: [{from: [private], to: 'mail__send', action: deny}, {from: [private], action: ask}]
+steps: [{id: a, tool: bank__pay}]
+";
+    let contract = parse(text).unwrap().contract.unwrap();
+    let pay = tool_spec(&contract, "bank__pay", 1_000);
+    assert_eq!(pay.tools.servers.keys().collect::<Vec<_>>(), ["bank"]);
+    assert_eq!(pay.require_approval, ["bank__pay", "clok"]);
+    assert_eq!(pay.labels.len(), 1);
+    assert_eq!(pay.flow.len(), 1);
+    let clock = tool_spec(&contract, "clock", 1_000);
+    assert!(clock.tools.servers.is_empty());
+    assert_eq!(clock.require_approval, ["clok"]);
+    // The run of an agent obeys every rule.
+    assert_eq!(tool_spec(&contract, "agent__a", 1_000).flow.len(), 2);
 }
 
 #[test]

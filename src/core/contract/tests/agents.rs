@@ -104,6 +104,13 @@ fn a_tool_is_described_by_description_and_usage() {
     );
     check("---\nusage: Say what.\n---\nx", "Say what.");
     check("---\n---\nx", "The agent a.");
+    // A contract file says the same with the same keys.
+    let text = "system: x\ndescription: Does it.\nusage: Say what.\n";
+    assert_eq!(offered("a.yaml", text).1, "Does it.\n\nSay what.");
+    let plain = LEAD.split("agents:").next().unwrap();
+    let text = format!("description: Plans.\n{plain}");
+    let made = Folder::of(&[("l.yaml", &text)]).contract("l.yaml", &[]);
+    assert!(!made.canonical_text().contains("Plans."));
 }
 
 /// 001/5.hierarchies.3

@@ -213,45 +213,17 @@ fn a_name_that_is_none_is_refused_where_it_stands() {
     }
 }
 
-/// 001/5.hierarchies.2: providers' rule is `^[a-zA-Z0-9_-]{1,64}$`; the error has the name that they take.
+/// 001/5.hierarchies.2: a provider takes `^[a-zA-Z0-9_-]{1,64}$`; the contract keeps the author's name.
 #[test]
-fn a_name_that_a_host_does_not_take_is_refused_with_one_that_it_takes() {
-    let check = |sets: &[&str], provider: Option<&str>| {
-        let spec = Folder::of(FILES).spec("lead.yaml", sets);
-        let found = CapabilityManifest {
-            targets: vec![TargetCapability::default(); spec.targets.len()],
-            ..CapabilityManifest::default()
-        };
-        let made = ContractFactory.make(&spec, &found, None);
-        let expect = provider.map(|provider| {
-            let refused = RefusedName {
-                file: "./scout.ai".to_owned(),
-                index: 1,
-                name: "agent__web.scout".to_owned(),
-                proposed: "web_scout".to_owned(),
-                provider: provider.to_owned(),
-            };
-            FactoryError::AgentNameRefused(Box::new(refused))
-        });
-        assert_eq!(made.err(), expect, "{sets:?}");
+fn a_name_that_no_provider_takes_is_sent_in_a_form_that_all_take() {
+    let spec = Folder::of(FILES).spec("lead.yaml", &["providers={p: {type: anthropic}}"]);
+    let found = CapabilityManifest {
+        targets: vec![TargetCapability::default(); spec.targets.len()],
+        ..CapabilityManifest::default()
     };
-    let hosted = "providers={p: {type: anthropic}}";
-    check(&[hosted], Some("p"));
-    check(&["providers={p: {type: openai}}"], Some("p"));
-    check(&[hosted, "tool_transport=xml"], None);
-    check(&[hosted, "allowed_tools=[agent__judge]"], None);
-    check(
-        &["providers={p: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}"],
-        None,
-    );
-    check(&["providers={p: {type: google}}"], None);
-    check(&[], None);
-    // A later target counts, too.
-    check(
-        &[
-            "providers={p: {type: ollama}, q: {type: openai}}",
-            "targets=[{provider: p, model: m, context_window: 9000}, {provider: q, model: m, context_window: 9000}]",
-        ],
-        Some("q"),
-    );
+    let contract = ContractFactory.make(&spec, &found, None).unwrap();
+    assert!(contract.agents.contains_key("agent__web.scout"));
+    let sent = contract.as_sent_to(0);
+    let names: Vec<&str> = sent.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(names.contains(&"agent__web_scout"), "{names:?}");
 }

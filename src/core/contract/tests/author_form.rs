@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::contract::{
     AuthorForm, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract,
-    TargetCapability,
+    TargetCapability, TargetTerms, Terms,
 };
 use crate::message::NoTokenizers;
 
@@ -99,13 +99,58 @@ fn what_follows_from_a_key_follows_its_change() {
     let changed = again(&contract, "Hm.", &sets);
     assert_eq!(
         changed.max_inferences,
-        4 * 3 + u64::from(contract.max_format_retries)
+        4 * 3 + u64::from(contract.max_format_retries) + 3
     );
     assert_eq!(changed.context_budget.reserved_synthesis, 100);
     // What was found of a model is not found of another one.
     let other = again(&contract, "Hm.", &["targets.0.model=gpt-4o"]);
     assert_eq!(other.targets[0].model_fingerprint, "openai:gpt-4o");
     assert_eq!(other.targets[0].context_window, 128_000);
+}
+
+/// The defaults of an agent file are not stated, and facts are those of the catalogue then.
+#[test]
+fn defaults_and_facts_of_a_recorded_contract_stay_what_they_are() {
+    let text = "targets: [{provider: p, model: gpt-4o, sampling: {top_p: 1}}, {provider: q, model: claude-opus-4-7}]\n\
+                providers: {p: {type: openai}, q: {type: anthropic}}\n";
+    for sends_defaults in [false, true] {
+        let spec = ContractSpec {
+            sends_defaults,
+            ..ContractSpec::parse("c.yaml", text, &[]).unwrap()
+        };
+        let contract = ContractFactory
+            .make(&spec, &CapabilityManifest::default(), None)
+            .unwrap();
+        let defaulted = &contract.targets[0].sampling.defaulted;
+        let expected: &[&str] = if sends_defaults {
+            &["max_output_tokens", "repeat_penalty", "temperature"]
+        } else {
+            &[]
+        };
+        assert_eq!(defaulted, expected);
+        assert_eq!(
+            again(&contract, "Hm.", &[]).canonical_text(),
+            contract.canonical_text()
+        );
+        // As an older catalogue had it.
+        let mut terms = Terms::clone(&contract);
+        let older = |target: &mut TargetTerms| {
+            target.context_window = 77_777;
+            let facts = target.facts.as_mut().unwrap();
+            facts.catalogue = "older".to_owned();
+            facts.max_output_tokens = Some(5000);
+        };
+        terms.targets.iter_mut().for_each(older);
+        terms.context_budget.context_window = 77_777;
+        let older = ExecutionContract::seal(terms);
+        assert_eq!(
+            again(&older, "Hm.", &[]).canonical_text(),
+            older.canonical_text()
+        );
+        let other = again(&older, "Hm.", &["targets.0.model=gpt-5"]);
+        assert_ne!(other.targets[0].facts.as_ref().unwrap().catalogue, "older");
+        assert_eq!(other.targets[1], older.targets[1]);
+    }
 }
 
 proptest! {

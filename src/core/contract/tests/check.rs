@@ -30,9 +30,9 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
     check(&loose, &[]);
     let cloud = [
         "providers={cloud: {type: openai}}",
-        "targets=[{provider: cloud, model: gpt-4o, context_window: 8192}]",
+        "targets=[{provider: cloud, model: our-own, context_window: 8192}]",
     ];
-    let unpriced = "max_cost_micro_usd needs the price of targets.0, the model `gpt-4o` of provider `cloud`: state it under prices";
+    let unpriced = "max_cost_micro_usd needs the price of targets.0, the model `our-own` of provider `cloud`: state it under prices";
     let priced = |model: &str| {
         format!("prices={{version: a, models: {{cloud: {{{model}: {{input: 0, output: 0}}}}}}}}")
     };
@@ -40,7 +40,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
         &[cloud.as_slice(), &["max_cost_micro_usd=1"]].concat(),
         &[unpriced],
     );
-    for (model, expect) in [("gpt-4", &[unpriced][..]), ("gpt-4o", &[])] {
+    for (model, expect) in [("our", &[unpriced][..]), ("our-own", &[])] {
         let priced = priced(model);
         check(
             &[cloud.as_slice(), &["max_cost_micro_usd=1", &priced]].concat(),
@@ -70,7 +70,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
     check(
         &["model_profile_id=unknown"],
         &[
-            "context_budget.context_window is 0: state the model's window under context_budget or at the target",
+            "context_budget.context_window is 0: the catalogue does not know the model; add its window at the target, such as `context_window: 32768`",
         ],
     );
     check(
@@ -79,7 +79,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
             "context_budget.context_window=9000",
         ],
         &[
-            "targets.0.context_window is 0: state the model's window under context_budget or at the target",
+            "targets.0.context_window is 0: the catalogue does not know the model; add its window at the target, such as `context_window: 32768`",
         ],
     );
     check(
@@ -345,11 +345,7 @@ fn a_target_is_given_the_adapter_of_its_text_profile() {
 }
 
 fn faults_of(sets: &[&str], input_schema: Value) -> Vec<(ToolFault, String)> {
-    let mut found = manifest();
-    let web = found.servers.get_mut("web").unwrap();
-    web.tools = vec![tool("search", input_schema)];
-    let spec: ContractSpec = spec(&[sets, &["allowed_tools=null"]].concat());
-    tool_faults(&ContractFactory.make(&spec, &found, None).unwrap())
+    tool_faults(&with_search(sets, input_schema))
 }
 
 const WEB: &str = "tools.mcp.web={url: 'https://example.org'}";
@@ -407,28 +403,64 @@ fn required_without_any_offered_tool_is_unavailable() {
     assert_eq!(tool_faults(&contract), [(ToolFault::Unavailable, text)]);
 }
 
+/// 18 §3: it never refuses the run, and never silently.
 #[test]
-fn a_schema_that_cannot_be_used_makes_its_tool_unavailable_where_it_is_exposed() {
+fn a_tool_whose_schema_cannot_be_used_is_left_out_with_the_reason() {
     let check = |schema: Value, expect: &str| {
-        let text = format!("the input schema of `web__search` at {expect}");
-        assert_eq!(
-            faults_of(&[WEB], schema.clone()),
-            [(ToolFault::Unavailable, text)],
-            "{schema}"
+        let contract = with_search(&[WEB], schema.clone());
+        let line = format!("tool \"search\" left out: its input schema{expect}");
+        assert_eq!(contract.left_out(), [("web".to_owned(), line)], "{schema}");
+        assert_eq!(tool_faults(&contract), [], "{schema}");
+        assert!(contract.tool("web__search").is_some());
+        assert!(
+            contract
+                .exposed_tools()
+                .all(|tool| tool.name != "web__search")
         );
+        let back = ExecutionContract::decode(&contract.canonical_text()).unwrap();
+        assert_eq!(back, contract);
         let hidden = [WEB, "page=null", "tool_policy=forbidden"];
-        assert_eq!(faults_of(&hidden, schema), []);
+        assert_eq!(with_search(&hidden, schema).left_out(), []);
     };
-    check(Value::Null, "\"\": it is not a JSON object");
-    check(json!([]), "\"\": it is not a JSON object");
+    check(Value::Null, " at \"\": it is not a JSON object");
+    check(json!([]), " at \"\": it is not a JSON object");
     check(
         json!({"properties": {"a": {"$ref": "https://example.org/s.json"}}}),
-        "\"/properties/a/$ref\": a reference that leaves the schema",
+        " at \"/properties/a/$ref\": a reference that leaves the schema",
     );
     check(
         json!({"allOf": [{"$ref": "#"}]}),
-        "\"\": it refers to itself without looking at a smaller value",
+        " at \"\": it refers to itself without looking at a smaller value",
     );
+    check(
+        json!({"properties": {"p": {"pattern": "^(?!foo)"}}}),
+        " at \"/properties/p/pattern\": its pattern cannot be matched in linear time: look-around, including look-ahead and look-behind, is not supported",
+    );
+    check(
+        json!({"type": "object", "properties": null}),
+        " at \"/properties\": type: value is not of type \"object\"",
+    );
+    check(
+        json!({"type": "array"}),
+        ": it takes no object, and arguments are one",
+    );
+}
+
+#[test]
+fn a_required_tool_that_is_left_out_for_every_target_is_unavailable() {
+    let none = ["tools.builtin=[]", WEB, "tool_policy=required", "page=null"];
+    let text = "tool_policy required, but no server offers a tool".to_owned();
+    let contract = with_search(&none, json!({"type": "array"}));
+    assert_eq!(tool_faults(&contract), [(ToolFault::Unavailable, text)]);
+}
+
+/// The contract of that file whose server `web` offers the tool `search` with that schema.
+fn with_search(sets: &[&str], input_schema: Value) -> ExecutionContract {
+    let mut found = manifest();
+    let web = found.servers.get_mut("web").unwrap();
+    web.tools = vec![tool("search", input_schema)];
+    let spec: ContractSpec = spec(&[sets, &["allowed_tools=null"]].concat());
+    ContractFactory.make(&spec, &found, None).unwrap()
 }
 
 #[test]

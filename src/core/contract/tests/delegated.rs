@@ -230,6 +230,59 @@ prices: {version: b, models: {p: {big: {input: 0, output: 9}, own: {input: 0, ou
     assert_eq!(prices(&limited), ((1_000_000, 9_000_000), (0, 0)));
 }
 
+/// The contract of `own`, a contract file, as it is run for a call of a run of `lead`.
+fn own_under(lead: &str, own: &str) -> ExecutionContract {
+    let files = [
+        ("lead.yaml", lead),
+        ("sub/scout.ai", BARE),
+        ("own.yaml", own),
+    ];
+    let by = Folder::of(&files).spec("lead.yaml", &[]);
+    let contract = contract_of(&by);
+    let by = Delegator {
+        contract: &contract,
+        folder: Path::new("/a"),
+        spec: &by,
+    };
+    let spec = Folder::of(&files).called().spec("own.yaml", &[]);
+    contract_of(&spec.delegated(by, ("agent__scout", Path::new("/a")), &GRANT, String::new()))
+}
+
+/// Its budget depends on it; a run at the top leaves the length to the provider.
+#[test]
+fn a_delegated_run_states_how_long_an_answer_may_be() {
+    let own = "\
+targets: [{provider: q, model: own, context_window: 9000}]
+providers: {q: {type: openai}}
+";
+    let sampling = own_under(LEAD, own).targets[0].sampling.clone();
+    assert_eq!(sampling.sent_limit(), Some(4096));
+    assert_eq!(sampling.defaulted, ["max_output_tokens"]);
+    let files = [("own.yaml", own)];
+    let alone = contract_of(&Folder::of(&files).spec("own.yaml", &[]));
+    assert_eq!(alone.targets[0].sampling.sent_limit(), None);
+}
+
+/// A limit was judged by the catalogue's prices, too: the child's file makes nothing cheaper than those.
+#[test]
+fn under_a_limit_from_above_a_price_of_the_catalogue_counts() {
+    let lead = "\
+task: Plan a day.
+targets: [{provider: p, model: gpt-4o}]
+providers: {p: {type: openai}}
+agents: [sub/scout.ai]
+";
+    let own = "\
+targets: [{provider: p, model: gpt-4o}]
+providers: {p: {type: openai}}
+prices: {version: b, models: {p: {gpt-4o: {input: 0, output: 0}}}}
+";
+    let price = |lead: &str| own_under(lead, own).price(0).unwrap().output_pico_usd;
+    assert_eq!(price(lead), BigCount(0));
+    let limited = format!("{lead}max_cost_micro_usd: 100\n");
+    assert_eq!(price(&limited), BigCount(10_000_000));
+}
+
 /// A run that delegates to one of the first file, which delegates to one of the second: each may cost that, or what the first may.
 fn below_each_other(lead: &str, files: [&str; 2], most: Option<u64>) -> [ContractSpec; 2] {
     let [middle, below] = files;

@@ -170,8 +170,8 @@ const CHANGES: &[&str] = &[
     "sampling.max_output_tokens=1",
     "sampling.reasoning=low",
     "sampling.reasoning_tokens=1",
-    "sampling.repeat_penalty=off",
-    "sampling.max_output_tokens=off",
+    "sampling.repeat_penalty=1.2",
+    "sampling.max_output_tokens=4096",
     "sampling.seed=8",
     "sampling.seed=off",
     "sampling.stop=[END]",
@@ -331,11 +331,11 @@ fn defaults_are_those_of_the_semantics() {
         let value = serde_json::to_value(&*make(sets)).unwrap();
         assert_eq!(value.pointer(pointer), Some(&expect), "{sets:?} {pointer}");
     };
-    check(&[], "/max_inferences", json!(6 * 3 + 1));
+    check(&[], "/max_inferences", json!(6 * 3 + 1 + 3));
     check(
         &["max_format_retries=0", "max_attempts_per_turn=2"],
         "/max_inferences",
-        json!(12),
+        json!(12 + 3),
     );
     check(&[], "/token_gate", json!(true));
     check(&["strict_mode=false"], "/token_gate", json!(false));
@@ -447,7 +447,7 @@ fn what_cannot_be_a_contract_is_refused_by_name() {
     }
     let mut found = manifest();
     let web = found.servers.get_mut("web").unwrap();
-    web.tools.push(tool("dot.ted", json!({})));
+    web.tools.push(tool("all*", json!({})));
     let error = ContractFactory
         .make(&spec(&[WEB]), &found, None)
         .unwrap_err();

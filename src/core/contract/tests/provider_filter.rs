@@ -33,7 +33,7 @@ fn a_target_is_offered_what_the_filter_of_its_provider_leaves() {
         let all: Vec<&str> = contract.exposed_tools().map(|t| t.name.as_str()).collect();
         assert_eq!(names(0), all, "another provider is not filtered");
         assert_eq!(names(1), expect, "{filter}");
-        let narrowed = contract.as_offered_to(1);
+        let narrowed = contract.as_sent_to(1);
         let tools: Vec<&str> = narrowed.tools.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(tools, expect, "{filter}");
         let back = ExecutionContract::decode(&contract.canonical_text()).unwrap();

@@ -48,7 +48,7 @@ fn each(sets: &[&str], key: &str) -> Vec<Value> {
 fn the_most_particular_layer_wins() {
     assert_eq!(each(&[], "temperature"), [0.3, 0.2, 0.9]);
     assert_eq!(each(&[], "top_p"), [0.5, 0.5, 0.4]);
-    assert_eq!(each(&[], "seed"), ["0", "0", "5"]);
+    assert_eq!(each(&[], "seed"), [Value::Null, Value::Null, json!("5")]);
     assert_eq!(each(&[], "caching"), ["full", "none", "full"]);
     assert_eq!(each(&[], "stop"), [json!(["A"]), json!(["A"]), Value::Null]);
     let windows = made(FILE, &[]).unwrap();
@@ -77,17 +77,167 @@ fn the_command_line_comes_before_every_part_of_the_file() {
     );
 }
 
+/// A provider knows its models: what no author states is left to it (`differs`, 000 §1).
 #[test]
-fn an_unset_value_is_the_built_in_default() {
+fn a_contract_file_sends_what_it_states_and_nothing_else() {
     let text = "targets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n";
     let contract = made(text, &[]).unwrap();
     assert_eq!(
         serde_json::to_value(&contract.targets[0].sampling).unwrap(),
         json!({
-            "caching": "full", "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,
-            "repeat_penalty": 1.1, "seed": "0", "stream": false, "temperature": 0.7, "top_p": 1.0,
+            "caching": "full", "max_output_tokens": 4096, "max_output_tokens_unsent": true, "reasoning": null,
+            "reasoning_tokens": null, "repeat_penalty": null, "seed": null, "stream": false, "temperature": null, "top_p": null,
         })
     );
+    let stated = made(
+        text,
+        &["sampling={temperature: 0.1, seed: 0, max_output_tokens: 5}"],
+    )
+    .unwrap();
+    let sampling = &stated.targets[0].sampling;
+    assert_eq!(sampling.temperature, Some(0.1));
+    assert_eq!(sampling.seed, Some(BigCount(0)));
+    assert_eq!(sampling.sent_limit(), Some(5));
+    assert!(sampling.defaulted.is_empty());
+}
+
+/// No server gives an embedded model parameters of its own, and Anthropic takes no request without a limit.
+#[test]
+fn an_embedded_model_has_every_parameter_and_a_protocol_the_ones_it_needs() {
+    let of = |provider: &str| {
+        let text = format!(
+            "targets: [{{provider: p, model: m, context_window: 9000}}]\nproviders: {{p: {{type: {provider}}}}}\n"
+        );
+        made(&text, &[]).unwrap().targets[0].sampling.clone()
+    };
+    let local = of("local");
+    assert_eq!(local.seed, Some(BigCount(0)));
+    assert_eq!((local.temperature, local.top_p), (Some(0.7), Some(1.0)));
+    assert_eq!(
+        (local.repeat_penalty, local.sent_limit()),
+        (Some(1.1), Some(4096))
+    );
+    assert!(local.defaulted.is_empty());
+    let anthropic = of("anthropic");
+    assert_eq!(
+        (anthropic.temperature, anthropic.sent_limit()),
+        (None, Some(4096))
+    );
+    assert!(anthropic.defaulted.is_empty());
+    for other in [
+        "openai",
+        "openai_responses",
+        "google",
+        "openrouter",
+        "ollama",
+    ] {
+        assert_eq!(of(other).sent_limit(), None, "{other}");
+    }
+}
+
+/// The shipped profiles advise; the author's own profile is the author's word.
+#[test]
+fn only_the_authors_own_profile_states_parameters() {
+    let text = "targets: [{provider: p, model: qwen3-8b, context_window: 9000}]\nproviders: {p: {type: openai}}\n";
+    let shipped = made(text, &[]).unwrap();
+    assert_eq!(shipped.targets[0].model_profile_id, "qwen");
+    assert_eq!(shipped.targets[0].sampling.temperature, None);
+    let own = "model_profiles=[{id: own, match: [{providers: [openai], models: ['qwen*']}], sampling: {temperature: 0.3, max_output_tokens: 7}}]";
+    let sampling = made(text, &[own]).unwrap().targets[0].sampling.clone();
+    assert_eq!(
+        (sampling.temperature, sampling.sent_limit()),
+        (Some(0.3), Some(7))
+    );
+    assert!(sampling.defaulted.is_empty());
+}
+
+fn target(provider: &str, model: &str, sets: &[&str]) -> (TargetTerms, ExecutionContract) {
+    let text =
+        format!("targets: [{{provider: p, model: {model}}}]\nproviders: {{p: {provider}}}\n");
+    let contract = made(&text, sets).unwrap();
+    (contract.targets[0].clone(), contract)
+}
+
+#[test]
+fn the_catalogue_knows_the_window_the_price_and_the_longest_answer_of_a_model() {
+    let (gpt, contract) = target("{type: openai}", "gpt-5", &["max_cost_micro_usd=1"]);
+    assert_eq!(gpt.context_window, 272_000);
+    assert_eq!(gpt.sampling.max_output_tokens, 4096);
+    assert!(structure_faults(&contract).is_empty());
+    assert_eq!(
+        contract.price(0).unwrap().output_pico_usd,
+        BigCount(10_000_000)
+    );
+    let facts = gpt.facts.unwrap();
+    assert!(facts.catalogue.contains("litellm"), "{}", facts.catalogue);
+    // The author's word comes first, and the price has one version.
+    let sets = [
+        "targets.0.context_window=1000",
+        "prices={version: a, models: {p: {gpt-5: {input: 1, output: 2}}}}",
+    ];
+    let (stated, contract) = target("{type: openai}", "gpt-5", &sets);
+    assert_eq!(stated.context_window, 1000);
+    assert_eq!(stated.facts.unwrap().price, None);
+    assert_eq!(
+        contract.price(0).unwrap().output_pico_usd,
+        BigCount(2_000_000)
+    );
+    let (small, _) = target("{type: openai}", "gpt-4-0613", &[]);
+    assert!(small.sampling.max_output_tokens <= 4096);
+}
+
+#[test]
+fn a_contract_names_the_catalogue_only_where_it_uses_a_fact() {
+    let every = [
+        "targets.0.context_window=1000",
+        "sampling.max_output_tokens=9",
+        "prices={version: a, models: {p: {gpt-4o: {input: 1, output: 2}}}}",
+    ];
+    assert_eq!(target("{type: openai}", "gpt-4o", &every).0.facts, None);
+    assert!(
+        target("{type: openai}", "gpt-4o", &every[..2])
+            .0
+            .facts
+            .is_some()
+    );
+    let unknown = target(
+        "{type: openai}",
+        "our-own",
+        &["targets.0.context_window=1000"],
+    );
+    assert_eq!(unknown.0.facts, None);
+    let other_host = "{type: openai, base_url: 'http://127.0.0.1:1/v1'}";
+    let (own, contract) = target(other_host, "deepseek-chat", &[]);
+    assert_eq!((own.facts, own.context_window), (None, 0));
+    let faults = structure_faults(&contract);
+    assert!(
+        faults[0].text.contains("context_window: 32768"),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_stated_parameter_that_the_model_refuses_is_sent_with_a_warning() {
+    let sets = [
+        "sampling={temperature: 0.5, reasoning_tokens: 2000, max_output_tokens: 200000}",
+        "model_profile_id=unknown",
+    ];
+    let (claude, contract) = target("{type: anthropic}", "claude-opus-4-7", &sets);
+    assert_eq!(claude.sampling.temperature, Some(0.5));
+    let warnings = contract_warnings(&contract);
+    for part in [
+        "`claude-opus-4-7` refuses temperature",
+        "refuses a number of tokens for reasoning",
+        "refuses max_output_tokens of 200000",
+        "at most 128000",
+    ] {
+        assert!(
+            warnings.iter().any(|warning| warning.contains(part)),
+            "{part}: {warnings:?}"
+        );
+    }
+    let (_, quiet) = target("{type: anthropic}", "claude-opus-4-7", &[]);
+    assert_eq!(contract_warnings(&quiet), [""; 0]);
 }
 
 #[test]
@@ -130,7 +280,8 @@ fn numbers_out_of_range_are_clamped_in_every_layer() {
     ];
     assert_eq!(each(&sets, "temperature"), [2.0, 2.0, 2.0]);
     assert_eq!(each(&sets, "top_p"), [0.5, 0.0, 1.0]);
-    assert_eq!(each(&sets, "repeat_penalty"), [1.1, 1.1, 0.0]);
+    let penalties = [Value::Null, Value::Null, json!(0.0)];
+    assert_eq!(each(&sets, "repeat_penalty"), penalties);
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub(super) fn response(kind: Response) -> ProtocolAdapterResult {
             ..text("")
         }),
         Response::Cut => stopped(text("MI"), StopReason::Length),
+        Response::Unended => stopped(text("MI"), StopReason::Unknown),
         Response::Refused => stopped(text("no"), StopReason::Refusal),
         Response::Filtered => stopped(text(""), StopReason::ContentFilter),
         Response::RefusedRead => stopped(calls(&["read"]), StopReason::Refusal),

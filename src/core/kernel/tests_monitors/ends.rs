@@ -4,11 +4,12 @@ use super::super::InferRequest;
 use super::*;
 
 impl Ledger {
-    /// No request goes to a target that was dropped for the run.
+    /// No request goes to a target that was dropped for the run or for its turn.
     pub(super) fn may_ask(&self, terms: &ExecutionContract, request: &InferRequest) -> Verdict {
         let target = &terms.targets[request.target];
         let name = format!("{}/{}", target.provider, target.model);
-        hold(!self.dropped.contains(&name), || {
+        let is_dropped = self.dropped.contains(&name) || self.dropped_in_turn.contains(&name);
+        hold(!is_dropped, || {
             format!("a request to {name}, which was dropped")
         })
     }

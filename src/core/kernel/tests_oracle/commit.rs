@@ -29,8 +29,13 @@ impl Oracle {
         if self.facts.invalid >= self.terms.max_invalid_turns {
             return self.end(Class::FailedValidation, Code::Arguments);
         }
-        if self.left().next().is_none() {
-            return self.none_left();
+        let none_left = if found.why.is_some() {
+            self.left().next().is_none()
+        } else {
+            self.left_next().next().is_none()
+        };
+        if none_left {
+            return self.none_left(Code::ModelUnavailable);
         }
         // 6; 5 speaks only where the run would otherwise continue
         if found.terminal {
@@ -75,11 +80,6 @@ impl Oracle {
             return self.overflowed(target);
         }
         self.facts.failed.push((target, why));
-        match why {
-            Why::Unknown => drop(self.facts.dropped.insert(target)),
-            Why::Limited { wait_ms } => self.facts.cycle.push((target, Some(wait_ms))),
-            _ => self.facts.cycle.push((target, None)),
-        }
         let left: BTreeSet<usize> = self.left().collect();
         let f = &self.facts;
         let used_up = f.attempt >= self.terms.max_attempts_per_turn;
@@ -91,7 +91,7 @@ impl Oracle {
         let only_provider = f.failed.iter().all(|e| {
             matches!(
                 e.1,
-                Why::Provider | Why::Limited { .. } | Why::Fatal(_) | Why::Unknown
+                Why::Provider | Why::Fatal(_) | Why::Unknown | Why::Stated
             )
         });
         let no_retry = f.retries_used >= self.terms.max_format_retries;
@@ -101,7 +101,8 @@ impl Oracle {
             Why::Structure if no_retry => {
                 self.end(Class::FailedProtocolMalformed, Code::FormatRetriesExhausted)
             }
-            Why::Unknown if left.is_empty() => self.none_left(),
+            Why::Unknown if left.is_empty() => self.none_left(Code::ModelUnavailable),
+            Why::Stated if left.is_empty() => self.none_left(Code::ProfileIncompatible),
             Why::Refused(code) if all_refused || (used_up && only_refusals) => {
                 self.end(Class::FailedValidation, code)
             }
@@ -118,22 +119,22 @@ impl Oracle {
 
     /// A target said that it does not hold the request: no attempt. In the closing turn the run ends if none holds it.
     fn overflowed(&mut self, target: usize) -> Option<Reaction> {
-        let projected = self.projected(Wish::Elsewhere);
+        let projected = self.projected(Wish::Elsewhere) - self.facts.notices;
         let known = self.facts.overflowed.entry(target).or_insert(projected);
         *known = projected.min(*known);
         if self.left().next().is_none() {
-            return Some(self.none_left());
+            return Some(self.none_left(Code::ModelUnavailable));
         }
         let spent = self.facts.closing.is_some() && self.holding(Wish::Elsewhere).is_empty();
         spent.then(|| self.end(Class::FailedBudgetExhausted, Code::Context))
     }
 
     /// Item 4: no target is left that could be asked.
-    fn none_left(&mut self) -> Reaction {
+    fn none_left(&mut self, before: Code) -> Reaction {
         if self.facts.succeeded {
             self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
         } else {
-            self.end(Class::FailedPreflight, Code::ModelUnavailable)
+            self.end(Class::FailedPreflight, before)
         }
     }
 
@@ -157,11 +158,20 @@ impl Oracle {
             let projected = self.projected(wish);
             let most = self.terms.context_budget.context_window;
             let window = |t: usize| self.terms.targets[t].context_window.min(most);
-            let window = u128::from(self.left().map(window).max().unwrap_or(0));
+            let window = u128::from(
+                self.left_for(wish)
+                    .into_iter()
+                    .map(window)
+                    .max()
+                    .unwrap_or(0),
+            );
             let threshold = u128::from(self.terms.context_budget.ratio_ppm()) * window / 1_000_000;
             let above = u128::from(projected) > threshold;
             if f.tripped || above || self.holding(wish).is_empty() {
                 return self.close(ClosingReason::Context);
+            }
+            if f.plain >= 2 {
+                return self.close(ClosingReason::PlainText);
             }
         }
         if wish != Wish::Turn {
@@ -173,7 +183,7 @@ impl Oracle {
             }
             Some(ClosingReason::Context) => self.end(Class::FailedBudgetExhausted, Code::Context),
             Some(ClosingReason::Stop) => self.end(Class::Interrupted, Code::Stop),
-            Some(ClosingReason::FinalReportFailed) => {
+            Some(ClosingReason::FinalReportFailed | ClosingReason::PlainText) => {
                 self.end(Class::FailedValidation, Code::FinalReportSchema)
             }
             None if report_failed => self.close(ClosingReason::FinalReportFailed),
@@ -217,12 +227,11 @@ impl Oracle {
         if let Some(code) = self.refused_by_budget(wish) {
             return self.end(Class::FailedBudgetExhausted, code);
         }
+        if let Some(code) = self.waits_too_long(wish) {
+            return self.end(Class::FailedTimeout, code);
+        }
         let expected = self.projected(wish);
-        let wait = if wish == Wish::Retry {
-            self.wait_before_retry()
-        } else {
-            None
-        };
+        let wait = self.wait_before(wish);
         let attempt = self.attempt_of(wish);
         let target = self.target_of(wish);
         let now = self.run_ms();
@@ -239,14 +248,12 @@ impl Oracle {
         if matches!(wish, Wish::Turn | Wish::Closing(_)) {
             f.turn += 1;
             f.failed.clear();
-            f.cycle.clear();
+            f.dropped_in_turn.clear();
             f.invalid_before = f.invalid;
-            f.waits = 0;
             self.clock.turn_began = now;
         }
-        if let Some(wait_ms) = wait {
-            f.waits += 1;
-            self.clock.until = self.clock.at + wait_ms;
+        if let Some(until) = wait {
+            self.clock.until = until;
             return self.wait();
         }
         self.clock.until = 0;
@@ -289,23 +296,6 @@ impl Oracle {
             tools,
             expected,
         })
-    }
-
-    /// A wait only where every target of the cycle that ends here was limited; the longest (§4).
-    pub(super) fn wait_before_retry(&mut self) -> Option<u64> {
-        let left = self.fitting(Wish::Retry);
-        let cycle = &self.facts.cycle;
-        let asked = |target: &usize| cycle.iter().any(|(of, _)| of == target);
-        if !left.iter().all(asked) {
-            return None;
-        }
-        let longest = |target: &usize| {
-            let of_target = cycle.iter().filter(|(of, _)| of == target);
-            of_target.filter_map(|(_, wait)| *wait).max()
-        };
-        let waits: Option<Vec<u64>> = left.iter().map(longest).collect();
-        self.facts.cycle.clear();
-        waits?.into_iter().max()
     }
 
     pub(super) fn end(&mut self, class: Class, code: Code) -> Reaction {

@@ -68,10 +68,20 @@ impl Oracle {
         window.saturating_sub(budget.buffer + t.sampling.max_output_tokens)
     }
 
+    /// The targets that the request may go to if each holds it.
+    pub(super) fn left_for(&self, wish: Wish) -> Vec<usize> {
+        match wish {
+            Wish::Again | Wish::Elsewhere | Wish::Retry => self.left().collect(),
+            Wish::Turn | Wish::Closing(_) => self.left_next().collect(),
+        }
+    }
+
     /// The targets that may be asked and hold the request.
     pub(super) fn holding(&self, wish: Wish) -> Vec<usize> {
         let needs = self.projected(wish);
-        self.left().filter(|t| needs <= self.limit(*t)).collect()
+        let mut left = self.left_for(wish);
+        left.retain(|t| needs <= self.limit(*t));
+        left
     }
 
     /// The targets that the request may go to: those that hold it, else those that hold the most.
@@ -80,9 +90,10 @@ impl Oracle {
         if !holding.is_empty() {
             return holding;
         }
-        let most = self.left().map(|t| self.limit(t)).max();
-        let is_largest = |t: &usize| Some(self.limit(*t)) == most;
-        self.left().filter(is_largest).collect()
+        let mut left = self.left_for(wish);
+        let most = left.iter().map(|t| self.limit(*t)).max();
+        left.retain(|t| Some(self.limit(*t)) == most);
+        left
     }
 
     /// Prompt tokens of the request as it would be sent.
@@ -97,17 +108,17 @@ impl Oracle {
         }
     }
 
-    /// Returns the target of attempt `attempt` in a turn that follows `invalid` invalid turns (§4).
+    /// Returns the target of attempt `attempt` in a turn that follows `invalid` invalid turns, among those that hold the request
+    /// (§4).
     fn target(&self, wish: Wish, invalid: u32, attempt: u32) -> usize {
         let len = self.targets();
         let fitting = self.fitting(wish);
-        let mut at = (invalid + attempt - 1) as usize % len;
-        for _ in 0..len {
-            if !fitting.contains(&at) {
-                at = (at + 1) % len;
-            }
-        }
-        at
+        let first = (invalid + attempt - 1) as usize % len;
+        let round = (first..len).chain(0..first);
+        let round: Vec<usize> = round.filter(|t| fitting.contains(t)).collect();
+        let free = round.iter().find(|t| self.hold(**t).is_none());
+        let earliest = round.iter().min_by_key(|t| self.hold(**t));
+        *free.or(earliest).unwrap_or(&first)
     }
 
     pub(super) fn target_of(&self, wish: Wish) -> usize {
@@ -120,8 +131,14 @@ impl Oracle {
         }
     }
 
-    /// The targets that may be asked.
+    /// The targets that may be asked in this turn.
     pub(super) fn left(&self) -> impl Iterator<Item = usize> {
+        let in_turn = &self.facts.dropped_in_turn;
+        self.left_next().filter(|t| !in_turn.contains(t))
+    }
+
+    /// The targets that may be asked in the next turn.
+    pub(super) fn left_next(&self) -> impl Iterator<Item = usize> {
         (0..self.targets()).filter(|t| !self.facts.dropped.contains(t))
     }
 

@@ -42,6 +42,10 @@ impl Oracle {
         self.facts
             .changed
             .extend(resumed.tools_changed.iter().cloned());
+        for (_, until) in self.clock.holds.values_mut() {
+            *until = until.saturating_sub(resumed.elapsed_ms);
+        }
+        self.clock.until = self.clock.until.saturating_sub(resumed.elapsed_ms);
         if resumed.contract_hash != self.contract_hash {
             if self.facts.place == Place::Precheck {
                 let late = self.out_of_time();
@@ -314,7 +318,11 @@ impl Oracle {
 
     /// tool_preflight: a result that does not fit is dropped.
     pub(super) fn weigh(&mut self, at: usize, tokens: u64) -> Slot {
-        let largest = self.left().map(|t| self.limit(t)).max().unwrap_or(u64::MAX);
+        let largest = self
+            .left_next()
+            .map(|t| self.limit(t))
+            .max()
+            .unwrap_or(u64::MAX);
         let schema = self.schema(false);
         let results = self.results();
         let f = &mut self.facts;
@@ -384,7 +392,7 @@ impl Oracle {
     pub(super) fn settle(&mut self, counts: bool) -> Found {
         let head = self.late().is_some()
             || self.overdrawn().is_some()
-            || self.left().next().is_none()
+            || self.left_next().next().is_none()
             || self.facts.invalid >= self.terms.max_invalid_turns;
         let shown = self.facts.batch.iter().filter(|call| call.shows);
         let shown: Vec<Label> = shown.flat_map(|call| self.labels(call)).collect();

@@ -2,7 +2,7 @@
 
 use super::questions::parts;
 use super::*;
-use crate::contract::StepsLeft;
+use crate::contract::{StepsLeft, signature};
 
 impl Oracle {
     pub(super) fn accept(&mut self, usage: &Usage) {
@@ -32,6 +32,7 @@ impl Oracle {
     }
 
     pub(super) fn answered(&mut self, r: &InferenceReturned) -> Reaction {
+        let plain = std::mem::take(&mut self.facts.plain);
         let asks = |m: &AgentMessage| !self.user_calls(m).is_empty();
         let asks = r.result.canonical_message.as_ref().is_some_and(asks);
         if r.gate_breached && self.gate_closed() && !asks {
@@ -76,6 +77,7 @@ impl Oracle {
         }
         let text = !message.is_blank() || r.result.withheld.is_some_and(|w| !w.blank);
         let cut = text && r.result.stop == StopReason::Length;
+        let unnamed = r.result.stop == StopReason::Unknown;
         if violation == Some(Code::ForbiddenCall) {
             self.accept(&r.usage);
             return self.commit(Found {
@@ -86,6 +88,10 @@ impl Oracle {
         if cut_report(message) && r.result.stop == StopReason::Length && self.reports() {
             self.facts.notices = texts::cut_notice().tokens;
             return self.commit_failed(Why::Other);
+        }
+        let stands = !message.tool_calls.is_empty() && (self.facts.closing.is_none() || !text);
+        if unnamed && !stands && !(self.reports() && cut_report(message)) {
+            return self.commit_failed(Why::Provider);
         }
         if !message.tool_calls.is_empty() && self.facts.closing.is_some() && self.reports() && !cut
         {
@@ -117,6 +123,7 @@ impl Oracle {
                     ..Found::default()
                 });
             }
+            self.facts.plain = if self.unproven() { 0 } else { plain + 1 };
             self.facts.notices = estimate(if self.unproven() { UNPROVEN } else { PROSE });
             return self.commit_failed(Why::Other);
         }
@@ -178,7 +185,15 @@ impl Oracle {
                 } else {
                     "TOOL_VALIDATION_ERROR"
                 };
-                Some(format!("{what}: {place}: {}", fault.rule))
+                let takes = self
+                    .terms
+                    .tool(name)
+                    .map(|tool| signature(&tool.input_schema));
+                let takes = takes.unwrap_or_default();
+                Some(format!(
+                    "{what}: {place}: {}. Arguments: {takes}",
+                    fault.rule
+                ))
             } else if let Some(reason) = self.may_not_delegate(name) {
                 Some(reason)
             } else if let Some((FlowAction::Deny, from)) =

@@ -50,7 +50,8 @@ impl Oracle {
         let next = self.projected(Wish::Turn) + self.results();
         let target = self.sampler(&self.facts.batch[at].name);
         let asks = target.is_some_and(|target| {
-            self.facts.inferences + 2 <= self.terms.max_inferences
+            self.may_ask(target)
+                && self.facts.inferences + 2 <= self.terms.max_inferences
                 && self.used() + self.promised() + in_flight + expected + next
                     <= self.terms.max_tokens_consumed.0
                 && expected <= self.side_limit(target)
@@ -103,8 +104,7 @@ impl Oracle {
         let tool = self.terms.tools.iter().find(|t| t.name == tool)?;
         let server = self.terms.servers.get(&tool.origin)?;
         let named = server.sampling.as_ref()?;
-        let target = self.terms.targets.iter().position(|t| t.model == *named)?;
-        (!self.facts.dropped.contains(&target)).then_some(target)
+        self.terms.targets.iter().position(|t| t.model == *named)
     }
 
     /// The target that is asked for that inference, where a server waits for it.

@@ -24,7 +24,7 @@ impl Oracle {
     pub(super) fn summarizer(&self) -> Option<usize> {
         let named = self.terms.tool_output_budget.summarizer_model.as_ref()?;
         let target = self.terms.targets.iter().position(|t| t.model == *named)?;
-        (!self.facts.dropped.contains(&target)).then_some(target)
+        self.may_ask(target).then_some(target)
     }
 
     /// Asks for the summary of a result of so many bytes, where the budgets allow it.

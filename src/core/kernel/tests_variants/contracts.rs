@@ -66,6 +66,19 @@ pub(in crate::kernel) fn priced(policy: ToolPolicy) -> Terms {
     }
 }
 
+/// A contract with two targets, whose author stated the limit of the first one's answers.
+pub(super) fn refusing() -> Terms {
+    let mut terms = Terms {
+        max_attempts_per_turn: 3,
+        max_inferences: 4 + more(),
+        targets: vec![target("script"), target("other")],
+        ..small(ToolPolicy::Optional)
+    };
+    let defaulted = &mut terms.targets[1].sampling.defaulted;
+    defaulted.push("max_output_tokens".to_owned());
+    terms
+}
+
 /// The same contract whose tools of these names are agents: letters call them so.
 pub(in crate::kernel) fn with_agents(names: &[&str], mut terms: Terms) -> Terms {
     let renamed = |name: &mut String| {

@@ -86,7 +86,11 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(0, started(&contract));
     exchange.hand_in(10, probed());
     let inference = one(1);
-    let fault = ProviderFault::new(ProviderFaultClass::Network, "connection reset");
+    // A fault of the request itself, after which nothing waits.
+    let fault = ProviderFault {
+        status: Some(409),
+        ..ProviderFault::new(ProviderFaultClass::Model, "conflict")
+    };
     exchange.hand_in(20, Input::Fault { fault, inference });
     exchange.hand_in(30, began(2));
     exchange.hand_in(31, bytes(2, body(call(&["a__time"]))));
@@ -176,6 +180,7 @@ fn exchange() -> Vec<Value> {
             confinement: Vec::new(),
             tool_servers: Vec::new(),
             tools_changed,
+            unix_ms: 0,
         },
     );
     exchange.hand_in(210, Input::Control(Control::Abort));
@@ -260,6 +265,7 @@ fn what_tool_servers_say_is_scrubbed_by_the_session() {
         confinement: Vec::new(),
         tool_servers: said,
         tools_changed: Vec::new(),
+        unix_ms: 0,
     };
     again.handle(5, resumed).unwrap();
     let outputs: Vec<Output> = std::iter::from_fn(|| again.poll()).collect();

@@ -99,7 +99,10 @@ fn what_arrived_of_a_response_that_breaks_off_is_kept() {
         bytes: bytes.clone(),
         inference,
     });
-    let fault = ProviderFault::new(ProviderFaultClass::Network, "connection reset");
+    let fault = ProviderFault {
+        retry_after_ms: Some(1),
+        ..ProviderFault::new(ProviderFaultClass::Network, "connection reset")
+    };
     let outputs = host.hand_in(Input::Fault { fault, inference });
     let Some(Output::Append(append)) = outputs.first() else {
         panic!("it is recorded: {outputs:?}");
@@ -110,7 +113,8 @@ fn what_arrived_of_a_response_that_breaks_off_is_kept() {
     };
     assert_eq!(failed.fault.raw_hash, Some(Digest::of(&bytes)));
     assert!(failed.gated, "the bytes may hold text that is held back");
-    assert_eq!(sent(&outputs), [2], "the next attempt");
+    assert_eq!(sent(&outputs), [0; 0], "the target is on hold");
+    assert_eq!(sent(&host.fire()), [2], "the next attempt");
     let late = Input::ResponseEnded { inference };
     assert_eq!(host.hand_in(late), [], "a late end changes nothing");
 }
@@ -184,7 +188,8 @@ fn a_response_whose_reading_panics_is_one_failed_attempt() {
     };
     assert_eq!(failed.fault.class, ProviderFaultClass::InvalidResponse);
     assert_eq!(failed.fault.raw_hash, None, "nothing of it is kept");
-    assert_eq!(sent(&outputs), [2], "the run goes on");
+    assert_eq!(sent(&outputs), [0; 0], "the target is on hold");
+    assert_eq!(sent(&host.fire()), [2], "the run goes on");
     host.respond(2, &say("It is noon."));
     assert_eq!(host.state(), State::Terminate);
 }
@@ -242,7 +247,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Blob { bytes: b"another".to_vec(), hash: full }),
         2 => Just(Input::Timer),
         1 => control.prop_map(Input::Control),
-        1 => Just(Input::Resumed { addresses: Vec::new(), bring_up: Vec::new(), confinement: Vec::new(), tool_servers: Vec::new(), tools_changed: vec!["a__time".to_owned()] }),
+        1 => Just(Input::Resumed { addresses: Vec::new(), bring_up: Vec::new(), confinement: Vec::new(), tool_servers: Vec::new(), tools_changed: vec!["a__time".to_owned()], unix_ms: 0 }),
         1 => inference().prop_map(|inference| Input::Lost(LostEffect::Inference(inference))),
         1 => (0..9_u64).prop_map(Input::Durable),
     ]

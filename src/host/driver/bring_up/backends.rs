@@ -12,7 +12,8 @@ use monolith_core::message::Scrubber;
 
 use super::sources::{ScriptFile, Sources, used_providers};
 use crate::driver::{DriverError, Environment};
-use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
+use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret, shown_proxy};
+use url::Url;
 
 /// One backend for each target, shared where targets share a provider, and by the runs of a process that reach the same server in the same
 /// way. Keys are looked up only where they are wanted: a run
@@ -118,11 +119,17 @@ fn http_target(
         base_url,
         headers,
         key: key.map(Secret::new),
+        proxies: environment.proxies(),
     })
 }
 
-/// The address of each provider that is asked and has it in a variable.
-pub(super) struct Addresses(BTreeMap<String, String>);
+/// The address of each provider that is asked and has it in a variable, and the proxies that lead to providers.
+pub(super) struct Addresses {
+    /// The addresses in variables, by provider.
+    moved: BTreeMap<String, String>,
+    /// The address and the shown proxy of each provider that has one.
+    proxied: BTreeMap<String, (String, String)>,
+}
 
 impl Addresses {
     /// Looks the variables up.
@@ -133,9 +140,23 @@ impl Addresses {
         spec: &ContractSpec,
         environment: &Environment,
     ) -> Result<Self, DriverError> {
-        let mut addresses = BTreeMap::new();
+        let mut moved = BTreeMap::new();
+        let mut proxied = BTreeMap::new();
+        let proxies = environment.proxies();
+        // A proxy that cannot be used is reported by the backend.
+        let mut take_proxy = |provider: &str, address: &str| {
+            let url = Url::parse(address).ok()?;
+            let proxy = proxies.for_url(&url).ok()??;
+            let proxied_at = (address.to_owned(), shown_proxy(&proxy));
+            proxied.insert(provider.to_owned(), proxied_at)
+        };
         for (provider, given) in used_providers(spec) {
             let Some(name) = &given.base_url_env else {
+                let usual = given.provider_type.usual_base_url();
+                take_proxy(
+                    provider,
+                    given.base_url.as_deref().or(usual).unwrap_or_default(),
+                );
                 continue;
             };
             let Some(address) = address_of(provider, given, environment) else {
@@ -147,23 +168,32 @@ impl Addresses {
                 place,
                 rule,
             })?;
-            addresses.insert(provider.to_owned(), address);
+            take_proxy(provider, &address);
+            moved.insert(provider.to_owned(), address);
         }
-        Ok(Self(addresses))
+        Ok(Self { moved, proxied })
     }
 
     /// The address of that provider, if it is in a variable.
     pub(super) fn of(&self, provider: &str) -> Option<&str> {
-        self.0.get(provider).map(String::as_str)
+        self.moved.get(provider).map(String::as_str)
     }
 
-    /// Returns the addresses as recorded: of a query only the names.
+    /// Returns the addresses as recorded, with their proxies: of a query only the names.
     pub(super) fn recorded(&self, scrub: &dyn Scrubber) -> Vec<ProviderAddress> {
-        let one = |(provider, address): (&String, &String)| ProviderAddress {
-            address: scrub.owned_text(recorded_url(address)),
-            provider: provider.clone(),
-        };
-        self.0.iter().map(one).collect()
+        let moved = self.moved.iter();
+        let moved = moved.map(|(provider, address)| (provider, (address, None)));
+        let proxied = self.proxied.iter();
+        let proxied =
+            proxied.map(|(provider, (address, proxy))| (provider, (address, Some(proxy))));
+        let all: BTreeMap<_, _> = moved.chain(proxied).collect();
+        let one =
+            |(provider, (address, proxy)): (&String, (&String, Option<&String>))| ProviderAddress {
+                address: scrub.owned_text(recorded_url(address)),
+                provider: provider.clone(),
+                proxy: proxy.map(|proxy| scrub.owned_text(proxy.clone())),
+            };
+        all.into_iter().map(one).collect()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::driver::clock::unix_ms;
 use monolith_core::contract::{ExecutionContract, FactoryError, Label, TargetSpec, check_input};
 use monolith_core::kernel::{ParentRun, RunStarted};
 use monolith_core::message::{
-    AgentMessage, BytesPerToken, Digest, RunId, Scrubber as _, TokenCounter,
+    AgentMessage, BytesPerToken, Digest, Role, RunId, Scrubber as _, TokenCounter, ToolInvocation,
 };
 use monolith_core::replay::ForkPoint;
 use monolith_core::session::{Redactor, Scrub};
@@ -63,17 +63,20 @@ pub async fn prepare(
     Box::pin(begin(request, Beginning::Task(task), cancel)).await
 }
 
-/// Brings up a step of a workflow: a run that begins with its task, which has those labels, and names the entry that begins it.
+/// Brings up a step of a workflow: a run that begins with its task, which has those labels, and names the entry that begins it. `call`
+/// is what a step that asks no model calls.
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
 pub(crate) async fn prepare_step(
     parent: ParentRun,
     labels: BTreeSet<Label>,
+    call: Option<ToolInvocation>,
     mut request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let beginning = Beginning::Step {
+        call,
         labels,
         parent,
         task: request.spec.task.take(),
@@ -198,8 +201,9 @@ enum Beginning {
     },
     /// With a task.
     Task(Option<String>),
-    /// With the task of a step of a workflow.
+    /// With the task of a step of a workflow, or with its call.
     Step {
+        call: Option<ToolInvocation>,
         labels: BTreeSet<Label>,
         parent: ParentRun,
         task: Option<String>,
@@ -309,8 +313,19 @@ impl Beginning {
                     parent: None,
                 };
             }
-            Self::Step { labels, parent, .. } => {
-                return Opening::inheriting(own(), 0, labels).of(parent);
+            Self::Step {
+                call,
+                labels,
+                parent,
+                ..
+            } => {
+                let call = call.map(|call| AgentMessage {
+                    tool_calls: vec![call],
+                    ..AgentMessage::text(Role::Assistant, "", 0)
+                });
+                let messages = own().into_iter().chain(call).collect();
+                let messages = Scrub(redactor).opening(messages, counter);
+                return Opening::inheriting(messages, 0, labels).of(parent);
             }
         };
         let said = usize::from(task.is_some());

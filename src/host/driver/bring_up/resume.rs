@@ -10,6 +10,7 @@ use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use crate::driver::ancestry::by_target;
 use crate::driver::children::Below;
+use crate::driver::clock::unix_ms;
 use crate::driver::tasks::blocking;
 use crate::driver::{DriverError, Environment};
 use crate::tools::ToolServers;
@@ -70,6 +71,7 @@ pub async fn prepare_resume(
         confinement,
         tool_servers,
         tools_changed: changed,
+        unix_ms: unix_ms(),
     };
     let start = reopened.start(first, false);
     Ok(Prepared {
@@ -102,6 +104,7 @@ pub fn prepare_end(reopened: Reopened, environment: &Environment, key: &Redactio
         confinement: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),
+        unix_ms: unix_ms(),
     };
     Prepared {
         below: Some(Below::to_end(environment, key)),

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::confinement::Sandboxes;
 use super::granted;
 use crate::driver::{DriverError, Environment};
+use crate::inference::Proxies;
 use crate::tools::{
     BringUp, ClientTerms, Confined, Exchange, ServerHost, ServerSpec, StartFiles, ToolServers,
     is_out_of_reach, named_paths, paths_at_home,
@@ -143,12 +144,14 @@ pub(super) fn server_specs(
                 ServerSpec::Openapi {
                     headers: BTreeMap::new(),
                     folder: folder.clone(),
+                    proxies: Proxies::default(),
                     terms: terms.clone(),
                 }
             }
             McpTransport::Openapi { headers, terms } => ServerSpec::Openapi {
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 folder: folder.clone(),
+                proxies: environment.proxies(),
                 terms: terms.clone(),
             },
             McpTransport::Rest {
@@ -158,6 +161,7 @@ pub(super) fn server_specs(
             } => ServerSpec::Rest {
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 limits: limits.clone(),
+                proxies: environment.proxies(),
                 tool: tool.clone(),
             },
         };
@@ -255,8 +259,12 @@ pub(in crate::driver) fn client_terms(
     environment: &Environment,
     place: &str,
 ) -> Result<ClientTerms, DriverError> {
+    let proxies = environment.proxies();
     let Some(oauth) = oauth else {
-        return Ok(ClientTerms::default());
+        return Ok(ClientTerms {
+            proxies,
+            ..ClientTerms::default()
+        });
     };
     let value = |key: &str, name: &Option<String>| {
         let place = format!("{place}.{key}");
@@ -281,6 +289,7 @@ pub(in crate::driver) fn client_terms(
         grant: oauth.grant,
         issuer: oauth.issuer.clone(),
         private_key: value("private_key_env", &oauth.private_key_env)?,
+        proxies,
         scopes: oauth.scopes.clone(),
     })
 }
@@ -294,8 +303,8 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Returns the servers that did not come up, and those of this contract whose offer differs from the pinned one; sorted by
-    /// server.
+    /// Returns the servers that did not come up, those of this contract whose offer differs from the pinned one, and the tools that
+    /// requests leave out; sorted by server.
     pub(super) fn faults_under(
         &self,
         spec: &ContractSpec,
@@ -303,8 +312,10 @@ impl Offer {
     ) -> Vec<BringUpFault> {
         let differences = spec.pinned.differences(contract).into_iter();
         let differences = differences.map(|(server, detail)| BringUpFault::new(server, detail));
-        let mut faults: Vec<BringUpFault> =
-            self.faults.iter().cloned().chain(differences).collect();
+        let left_out = contract.left_out().into_iter();
+        let left_out = left_out.map(|(server, detail)| BringUpFault::left_out(server, detail));
+        let faults = self.faults.iter().cloned();
+        let mut faults: Vec<BringUpFault> = faults.chain(differences).chain(left_out).collect();
         faults.sort_by(|one, other| one.server.cmp(&other.server));
         faults
     }

@@ -66,16 +66,13 @@ impl Sources {
                 continue;
             }
             let path: PathBuf = folder.join(provider.file.as_deref().unwrap_or_default());
-            let text = match spec.scripts.get(name) {
-                Some(script) => script.clone(),
-                None => tokio::fs::read_to_string(&path).await.map_err(|fault| {
-                    DriverError::ScriptUnreadable {
-                        path: path.clone(),
-                        provider: name.to_owned(),
-                        reason: fault.to_string(),
-                    }
-                })?,
-            };
+            let text = tokio::fs::read_to_string(&path).await.map_err(|fault| {
+                DriverError::ScriptUnreadable {
+                    path: path.clone(),
+                    provider: name.to_owned(),
+                    reason: fault.to_string(),
+                }
+            })?;
             let script = text.parse().map_err(|fault| DriverError::Script {
                 fault,
                 path: path.clone(),
@@ -105,18 +102,16 @@ impl Sources {
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {
             (Some(model), _) => TargetCapability {
-                adapter_version: None,
                 context_window: model.context_window,
                 fingerprint: model.fingerprint.clone(),
                 prompt_layout: model.prompt_layout,
                 vocabulary: model.vocabulary,
+                ..TargetCapability::default()
             },
             (None, Some(file)) => TargetCapability {
                 adapter_version: file.script.adapter.map(|a| a.version().to_owned()),
-                context_window: None,
                 fingerprint: Some(format!("scripted:{}", file.digest)),
-                prompt_layout: None,
-                vocabulary: None,
+                ..TargetCapability::default()
             },
             (None, None) => TargetCapability::default(),
         };

@@ -90,6 +90,8 @@ pub async fn drive_workflow<H: StepHost + Send>(
             (*workflow, Initial::Resume, record)
         }
     };
+    // A server of its contract starts once for all of its steps.
+    let kept = locked(host).files().environment().keep_servers();
     let mut driving = Driving {
         clock: RunClock::starting_at(workflow.at_ms()),
         controls: BTreeMap::new(),
@@ -106,8 +108,12 @@ pub async fn drive_workflow<H: StepHost + Send>(
         waiting: Waiting::default(),
         workflow,
     };
-    if let Err(fault) = driving.until_done(first, &mut control).await {
+    let driven = driving.until_done(first, &mut control).await;
+    if driven.is_err() {
         driving.abandon(&mut control).await;
+    }
+    kept.end().await;
+    if let Err(fault) = driven {
         if begins && !driving.record.has_begun() {
             // No workflow exists that another process could resume.
             lock.discard();

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use monolith_core::agent::{MAX_REASON_BYTES, StepOrder, StepResult, StepRun, WorkflowDraft};
+use monolith_core::agent::{
+    MAX_REASON_BYTES, StepInput, StepOrder, StepResult, StepRun, WorkflowDraft,
+};
 use monolith_core::kernel::ParentRun;
-use monolith_core::message::{RunId, char_prefix};
+use monolith_core::message::{ObjectText, RunId, ToolInvocation, char_prefix};
 use monolith_core::session::Control;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -147,7 +149,11 @@ impl StepTask {
         request.run_id = Some(run_id.clone());
         let cancel = CancellationToken::new();
         let (parent, labels) = (self.parent.clone(), self.order.labels.clone());
-        let preparing = prepare_step(parent, labels, request, &cancel);
+        let call = match call_of(&self.order) {
+            Ok(call) => call,
+            Err(reason) => return Ok(Begun::Not(reason)),
+        };
+        let preparing = prepare_step(parent, labels, call, request, &cancel);
         Ok(tokio::select! {
             biased;
             prepared = preparing => match prepared {
@@ -165,6 +171,22 @@ impl StepTask {
         let reason = char_prefix(reason, MAX_REASON_BYTES).to_owned();
         StepRunEnd::Ended(Box::new(self.order), StepResult::NotBegun(reason))
     }
+}
+
+/// The call of a step that asks no model; `None` for any other step.
+fn call_of(order: &StepOrder) -> Result<Option<ToolInvocation>, String> {
+    let StepInput::Tool { arguments, tool } = &order.input else {
+        return Ok(None);
+    };
+    let arguments = ObjectText::parse(arguments.clone()).map_err(|fault| fault.to_string())?;
+    Ok(Some(ToolInvocation {
+        arguments,
+        fault: None,
+        id: "call_1".to_owned(),
+        name: tool.clone(),
+        raw_payload: None,
+        source_model: String::new(),
+    }))
 }
 
 /// Reads the result of a sealed step run.

@@ -30,6 +30,7 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
     let ask = |inference| EffectRecord::Infer {
         attempt: 1,
         inference: InferenceSeq(inference),
+        left_out: std::collections::BTreeSet::new(),
         notices: Vec::new(),
         target: 0,
         tools: true,

@@ -10,6 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 use super::ranges::AddressKind;
+use crate::inference::{Proxies, through};
 use crate::tools::http_client;
 
 /// The name of this machine.
@@ -24,6 +25,8 @@ pub(in crate::tools) struct AddressGuard {
     loopback: bool,
     /// Networks that are not public and that an address may be in; `None` if the contract has no place for any.
     networks: Option<Vec<PrivateNetwork>>,
+    /// The proxies of requests to hosts that the author wrote; none for those that a model wrote.
+    proxies: Proxies,
     resolver: Arc<dyn Resolver>,
 }
 
@@ -72,14 +75,20 @@ impl AddressGuard {
         Self {
             loopback,
             networks: None,
+            proxies: Proxies::default(),
             resolver,
         }
     }
 
     /// Builds the guard of a service, as its author states it.
-    pub(in crate::tools) fn of_service(limits: &WebLimits, resolver: Arc<dyn Resolver>) -> Self {
+    pub(in crate::tools) fn of_service(
+        limits: &WebLimits,
+        resolver: Arc<dyn Resolver>,
+        proxies: &Proxies,
+    ) -> Self {
         Self {
             networks: Some(limits.networks.clone()),
+            proxies: proxies.clone(),
             ..Self::new(limits.loopback, resolver)
         }
     }
@@ -87,12 +96,22 @@ impl AddressGuard {
     /// A client that connects to the vetted addresses of this host and to nothing else, whatever its name means a moment later. The
     /// address itself stays as it is, and so do the name in the Host header and the one that a certificate is checked against.
     ///
+    /// Through a proxy, only what the host says by itself is vetted: the proxy finds out what a name means and connects.
+    ///
     /// # Errors
     /// Where the name is not found, or one of its addresses may not be reached: a name that mixes them is refused as a whole.
     pub(in crate::tools) async fn client(
         &self,
         url: &Url,
     ) -> Result<reqwest::Client, AddressRefusal> {
+        let unmade = |reason: String| AddressRefusal::Client { reason };
+        let proxy = self.proxies.for_url(url);
+        if let Some(proxy) = proxy.map_err(|fault| unmade(fault.to_string()))? {
+            self.vet_written(url)?;
+            let client = through(http_client::builder(), Some(&proxy));
+            let client = client.and_then(reqwest::ClientBuilder::build);
+            return client.map_err(|fault| unmade(fault.without_url().to_string()));
+        }
         let host = url.host_str().unwrap_or_default().to_owned();
         let addresses = match url.host() {
             Some(Host::Ipv4(four)) => vec![IpAddr::V4(four)],
@@ -120,9 +139,9 @@ impl AddressGuard {
             // Reading the system's certificates takes longer than the request.
             client = client.tls_certs_only([]);
         }
-        client.build().map_err(|fault| AddressRefusal::Client {
-            reason: fault.without_url().to_string(),
-        })
+        client
+            .build()
+            .map_err(|fault| unmade(fault.without_url().to_string()))
     }
 
     /// Vets a host that is written out: an address, `localhost`, or a name below that (RFC 6761 §6.3). What another name means is judged
@@ -269,7 +288,11 @@ mod tests {
             networks: networks.collect(),
         };
         let addresses = addresses.iter().map(|text| text.parse().unwrap());
-        let guard = AddressGuard::of_service(&limits, Arc::new(Means(addresses.collect())));
+        let guard = AddressGuard::of_service(
+            &limits,
+            Arc::new(Means(addresses.collect())),
+            &Proxies::default(),
+        );
         let url = Url::parse("http://service.example/").unwrap();
         let made = guard.client(&url).await;
         made.err()
@@ -335,7 +358,8 @@ mod tests {
                 max_redirects: 0,
                 networks: Vec::new(),
             };
-            let guard = AddressGuard::of_service(&limits, Arc::new(Means(Vec::new())));
+            let guard =
+                AddressGuard::of_service(&limits, Arc::new(Means(Vec::new())), &Proxies::default());
             let vetted = guard.vet_written(&Url::parse(url).unwrap());
             let said = vetted.map_or_else(|fault| fault.to_string(), |()| String::new());
             assert!(

@@ -9,6 +9,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::call_client::CallClient;
+use crate::inference::{Proxies, through};
 use crate::tools::oauth::Authorization;
 use crate::tools::{ToolServerError, http_client};
 
@@ -29,6 +30,7 @@ impl Address {
     pub(super) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
+        proxies: &Proxies,
         authorization: Option<Arc<Authorization>>,
     ) -> Result<Self, ToolServerError> {
         let refuse = |reason: String| ToolServerError::Address {
@@ -52,8 +54,10 @@ impl Address {
             value.set_sensitive(true);
             custom.insert(header, value);
         }
-        let client = http_client::builder()
-            .build()
+        let proxy = proxies.for_url(&parsed);
+        let proxy = proxy.map_err(|fault| refuse(fault.to_string()))?;
+        let client = through(http_client::builder(), proxy.as_ref())
+            .and_then(reqwest::ClientBuilder::build)
             .map_err(|error| refuse(error.without_url().to_string()))?;
         Ok(Self {
             authorization,
@@ -93,13 +97,13 @@ pub(super) fn without_secrets(url: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::Address;
+    use super::{Address, Proxies};
 
     #[test]
     fn an_address_is_refused_without_showing_its_secrets() {
         let refused = |url: &str, header: &str, value: &str| {
             let headers = BTreeMap::from([(header.to_owned(), value.to_owned())]);
-            Address::new(url, &headers, None)
+            Address::new(url, &headers, &Proxies::default(), None)
                 .map(drop)
                 .unwrap_err()
                 .to_string()

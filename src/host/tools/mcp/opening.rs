@@ -21,6 +21,7 @@ use super::pending::FRAME_BYTES;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
 use super::websocket::WebSocketTransport;
+use crate::inference::Proxies;
 use crate::tools::ToolServerError;
 use crate::tools::oauth::Authorization;
 use crate::tools::process::{InputWatch, Process, Program};
@@ -137,6 +138,7 @@ pub(in crate::tools) struct Endpoint<'a> {
     /// Source of tokens, if the server may want any.
     pub(in crate::tools) authorization: Option<&'a Arc<Authorization>>,
     pub(in crate::tools) headers: &'a BTreeMap<String, String>,
+    pub(in crate::tools) proxies: &'a Proxies,
     pub(in crate::tools) remote: Remote,
     pub(in crate::tools) url: &'a str,
 }
@@ -211,10 +213,11 @@ async fn begin_at(
     let Endpoint {
         authorization,
         headers,
+        proxies,
         remote,
         url,
     } = place;
-    let address = Address::new(url, headers, authorization.cloned())?;
+    let address = Address::new(url, headers, proxies, authorization.cloned())?;
     let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
     let changes = Changes::default();
     let name = address::without_secrets(url);

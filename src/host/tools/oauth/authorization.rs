@@ -124,8 +124,8 @@ impl Authorization {
             need: Mutex::default(),
             server,
             state: tokio::sync::Mutex::default(),
+            web: Web::new(&terms.proxies)?,
             terms,
-            web: Web::new()?,
         })
     }
 

@@ -16,6 +16,7 @@ use super::fault::OAuthFault;
 use super::metadata::AuthorizationServer;
 use super::stored::{AuthMethod, StoredClient};
 use super::web::Web;
+use crate::inference::Proxies;
 
 /// The type of an assertion in place of a secret (RFC 7523 §2.2).
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -201,6 +202,8 @@ pub(crate) struct ClientTerms {
     pub issuer: Option<String>,
     /// The key that it signs with instead of a secret: PKCS #8 in PEM.
     pub(crate) private_key: Option<String>,
+    /// The proxies of the environment, for its servers too.
+    pub proxies: Proxies,
     /// Scopes that are asked for in any case.
     pub scopes: Vec<String>,
 }

@@ -202,6 +202,7 @@ mod tests {
     use wiremock::{Mock, MockServer, ResponseTemplate};
 
     use super::*;
+    use crate::inference::Proxies;
 
     const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
     const SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -213,7 +214,7 @@ mod tests {
 
     async fn discovered(server: &MockServer, issuer: Option<&str>) -> Result<Discovered, String> {
         let url = Url::parse(&format!("{}/mcp", server.uri())).unwrap();
-        let web = Web::new().unwrap();
+        let web = Web::new(&Proxies::default()).unwrap();
         let found = discover(&web, &url, &Challenge::default(), issuer).await;
         found.map_err(|fault| fault.to_string())
     }
@@ -339,7 +340,7 @@ mod tests {
         let (server, other) = (MockServer::start().await, MockServer::start().await);
         let url = Url::parse(&format!("{}/mcp", server.uri())).unwrap();
         let header = format!("Bearer resource_metadata=\"{}/m\"", other.uri());
-        let web = Web::new().unwrap();
+        let web = Web::new(&Proxies::default()).unwrap();
         let found = discover(&web, &url, &Challenge::of(&header), None).await;
         let fault = found.map(drop).unwrap_err().to_string();
         assert!(fault.contains("at its own origin"), "{fault}");

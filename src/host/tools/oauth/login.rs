@@ -61,7 +61,7 @@ impl Login {
         terms: LoginTerms,
         challenge_of_server: &Challenge,
     ) -> Result<Self, OAuthFault> {
-        let web = Web::new()?;
+        let web = Web::new(&terms.client.proxies)?;
         let issuer = terms.client.issuer.as_deref();
         let found = discover(&web, &terms.server, challenge_of_server, issuer).await?;
         let authorization = &found.authorization;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{RequestBuilder, StatusCode};
+use reqwest::{Proxy, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
@@ -11,6 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use super::fault::{OAuthFault, word_of};
 use super::well_known::named;
+use crate::inference::Proxies;
 use crate::tools::http_client;
 
 /// The most bytes of an answer.
@@ -30,8 +31,12 @@ pub(super) struct Reply {
 }
 
 impl Web {
-    pub(super) fn new() -> Result<Self, OAuthFault> {
-        let client = http_client::builder().timeout(TIMEOUT).build();
+    pub(super) fn new(proxies: &Proxies) -> Result<Self, OAuthFault> {
+        let proxies = proxies.clone();
+        // One that cannot be used is reported by the connection to the tool server.
+        let proxy = Proxy::custom(move |url| proxies.for_url(url).ok().flatten());
+        let client = http_client::builder().proxy(proxy);
+        let client = client.timeout(TIMEOUT).build();
         let client = client.map_err(|fault| OAuthFault::Unreached {
             address: "an authorization server".to_owned(),
             reason: fault.without_url().to_string(),

@@ -8,6 +8,7 @@ use wiremock::matchers::{any, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::Fixture;
+use crate::inference::Proxies;
 use crate::tools::ServerSpec;
 use monolith_core::contract::{HttpMethod, OpenapiTerms, WebLimits};
 
@@ -34,6 +35,7 @@ async fn up(terms: OpenapiTerms, folder: &Path) -> Fixture {
     let spec = ServerSpec::Openapi {
         folder: folder.to_owned(),
         headers: BTreeMap::from(headers),
+        proxies: Proxies::default(),
         terms: Box::new(terms),
     };
     Fixture::bring_up([(SERVICE, spec)], folder).await

@@ -7,6 +7,7 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::Fixture;
+use crate::inference::Proxies;
 use crate::tools::ServerSpec;
 use monolith_core::contract::{HttpMethod, RestTool, StreamTerms, WebLimits};
 use monolith_core::message::ToolOutcome;
@@ -39,6 +40,7 @@ async fn up(tool: RestTool, limits: WebLimits) -> Fixture {
     let spec = ServerSpec::Rest {
         headers: BTreeMap::from(headers),
         limits,
+        proxies: Proxies::default(),
         tool: Box::new(tool),
     };
     Fixture::bring_up([(TOOL, spec)], &std::env::temp_dir()).await

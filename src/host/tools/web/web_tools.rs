@@ -17,6 +17,7 @@ use tokio::io::AsyncReadExt as _;
 use url::Url;
 
 use super::exchange::{Exchange, WebFault};
+use crate::inference::Proxies;
 use crate::store::open_regular;
 use crate::tools::address_guard::{AddressGuard, SystemResolver};
 use crate::tools::envelope::ToolResponse;
@@ -103,8 +104,9 @@ impl WebTools {
         prefix: &str,
         (terms, folder): (&OpenapiTerms, &Path),
         headers: &BTreeMap<String, String>,
+        proxies: &Proxies,
     ) -> Result<Self, WebFault> {
-        let guard = Self::vetted(terms)?;
+        let guard = Self::vetted(terms, proxies)?;
         let text = description(terms, folder, guard.clone()).await?;
         let wanted = ImportTerms {
             base_url: terms.base_url.clone(),
@@ -156,8 +158,12 @@ impl WebTools {
     ///
     /// # Errors
     /// Where no request can ever be sent to one of them.
-    pub(in crate::tools) fn vetted(terms: &OpenapiTerms) -> Result<AddressGuard, WebFault> {
-        let guard = AddressGuard::of_service(&terms.limits, Arc::new(SystemResolver));
+    pub(in crate::tools) fn vetted(
+        terms: &OpenapiTerms,
+        proxies: &Proxies,
+    ) -> Result<AddressGuard, WebFault> {
+        let resolver = Arc::new(SystemResolver);
+        let guard = AddressGuard::of_service(&terms.limits, resolver, proxies);
         let spec = terms.is_at_address().then_some(terms.spec.as_str());
         let written = terms.base_url.as_deref().into_iter().chain(spec);
         // What is no address is reported where it is used.
@@ -310,7 +316,7 @@ async fn read(text: String, terms: ImportTerms) -> Result<Imported, OpenapiFault
 
 /// True if no tool may reach a service. Needs no request: the author wrote out its address or the one of its description.
 pub(crate) fn is_out_of_reach(terms: &OpenapiTerms) -> bool {
-    WebTools::vetted(terms).is_err()
+    WebTools::vetted(terms, &Proxies::default()).is_err()
 }
 
 /// The status of an answer, and the headers that say what it is about.

@@ -21,7 +21,7 @@ const transcript = (() => {
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
-    infer: attempt inference notices target tools; sample summarise: call inference target; execute: arguments_hash call id name; delegate: arguments_hash call grant id labels? name; grant: max_cost_micro_usd? max_tokens total_timeout_ms; child: cost_micro_usd entries head labels? outcome run_id tokens tools_ok;
+    infer: attempt inference left_out? notices target tools; sample summarise: call inference target; execute: arguments_hash call id name; delegate: arguments_hash call grant id labels? name; grant: max_cost_micro_usd? max_tokens total_timeout_ms; child: cost_micro_usd entries head labels? outcome run_id tokens tools_ok;
     await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; answerer: key signature;
     approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?;
     input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; wait: until_ms;
@@ -37,12 +37,12 @@ const transcript = (() => {
     tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
-    fault: class message permanent? raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
+    fault: class message parameters? permanent? raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
     changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool; seen: entry label tool;
-    resumed: addresses? bring_up? confinement? contract_hash tool_servers? tools_changed; addresses: address provider;
+    resumed: addresses? bring_up? confinement? contract_hash elapsed_ms? tool_servers? tools_changed; addresses: address provider proxy?;
     confinement: is server; confined: landlock memory?; unavailable off:`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
@@ -52,13 +52,13 @@ const transcript = (() => {
   // The types of values by key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a
   // value as an effect alone.
   const TYPES = new Map(`
-    number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms entries executed executed_ok expected
+    number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms elapsed_ms entries executed executed_ok expected
     format_retries inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
     rule asked_by.flow rules_version schema inherited.messages seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
     estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
     rules_hash state_digest workspace; object: action answerer asked_by canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses blocked bring_up checks confinement returned.content dropped_targets effects exchanges files flow messages parts properties seen
-    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels matched notices scopes steps tools_changed warnings; text: blob_line.bytes flow.action flow.call tool_calls.fault repair.original decision.policy blocked.target
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes flow.action flow.call tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {

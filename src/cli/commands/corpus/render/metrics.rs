@@ -17,7 +17,8 @@ pub(super) fn metrics_text(metrics: &Metrics) -> String {
          parse failures    {} of {} responses\n\
          inferences        {}\n\
          duration in ms    {}\n\
-         budget exits      {} of {} runs, {} of them max_turns\n\n",
+         budget exits      {} of {} runs\n\
+         max-step exits    {} of {} runs\n\n",
         metrics.required_runs,
         metrics.required_without_call,
         metrics.required_completed_without_tools,
@@ -28,5 +29,6 @@ pub(super) fn metrics_text(metrics: &Metrics) -> String {
         metrics.budget_exits,
         metrics.runs,
         metrics.max_turns_exits,
+        metrics.runs,
     )
 }

@@ -114,7 +114,7 @@ impl Needs {
         let mut found = tool_servers(&preview, &Commands::of_file(app, file));
         found.extend(keys(&preview));
         progress(app, "asking the servers of its models");
-        found.extend(answering(&preview)?);
+        found.extend(answering(app, &preview)?);
         let failed = failures(&preview).into_iter();
         let failed = failed.filter_map(|(check, why)| match check {
             CheckName::Tools => other_tool_faults(&preview),
@@ -269,7 +269,7 @@ fn keys(preview: &Preview) -> Vec<Finding> {
 
 /// Checks that the targets' models exist: the file of an embedded model, the server at an address. Sends no key, and neither
 /// asks nor loads a model.
-fn answering(preview: &Preview) -> Result<Vec<Finding>, ServiceError> {
+fn answering(app: &App, preview: &Preview) -> Result<Vec<Finding>, ServiceError> {
     let contract = &preview.contract;
     let named: BTreeSet<&str> = contract
         .targets
@@ -293,9 +293,10 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, ServiceError> {
             continue;
         };
         let runtime = runtime()?;
+        let proxies = app.environment.proxies();
         let Probe {
             detail, responsive, ..
-        } = runtime.block_on(probe_address(address, PATIENCE));
+        } = runtime.block_on(probe_address(address, PATIENCE, &proxies));
         if !responsive {
             found.push(wrong(
                 NAME,
@@ -338,7 +339,7 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, ServiceError> {
         found.push(
             asked.judge(
                 runtime
-                    .block_on(answer_at(address, path, PATIENCE))
+                    .block_on(answer_at(address, path, PATIENCE, &proxies))
                     .as_ref(),
             ),
         );

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::include::AgentFiles;
-use super::profile::{AGENT_PROFILE, AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
+use super::profile::{AGENT_PROFILE, AgentForm, AgentProfileKeys, read_profile};
 use crate::contract::spec::contract_spec::{InputSpec, OfferedAs, tool_name_fault};
 use crate::contract::spec::definitions::{DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, SourceRange};
@@ -100,7 +100,7 @@ impl Translator<'_, '_> {
         match key.text.as_str() {
             "agents" => put(root, &[FILE.agents.name], value),
             "toolName" => said.offered_as.tool_name = tool_name(&value, &reporter),
-            "usage" => said.offered_as.usage = usage(&value, &reporter),
+            "usage" => put(root, &[FILE.usage.name], value),
             "input" => said.input = self.input(&value, &reporter),
             "models" => models(root, value, &reporter),
             "output" => self.output(root, &value, &reporter),
@@ -243,18 +243,6 @@ fn tool_name(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
             None
         }
     }
-}
-
-/// Reads the usage text for the agent's callers.
-fn usage(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
-    let text = String::read(value, reporter)?;
-    let chars = text.chars().count();
-    if text.trim().is_empty() || chars > MOST_CHARS {
-        let rule = format!("expected a text of 1 to {MOST_CHARS} characters, got {chars}");
-        reporter.refuse(value, rule, None);
-        return None;
-    }
-    Some(text)
 }
 
 /// `provider/model`, in the order of attempts.

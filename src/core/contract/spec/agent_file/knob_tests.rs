@@ -85,6 +85,32 @@ fn an_agent_that_says_nothing_has_the_documented_defaults() {
     assert_eq!(defaults, documented);
 }
 
+/// What 001 has defaults for is sent, and may be left out again; what an author states may not, and a model is asked for nothing that it
+/// refuses.
+#[test]
+fn an_agent_sends_the_defaults_that_its_model_takes_and_says_that_they_are_defaults() {
+    let of = |model: &str, front: &str| {
+        let text = format!("---\nmodels: [openai/{model}]\n{front}\n---\nHi");
+        let contract = made(&parse_under(&text, &[], ReportFormat::Markdown).unwrap());
+        contract.targets[0].sampling.clone()
+    };
+    let all = of("gpt-4o-mini", "");
+    let names = [
+        "max_output_tokens",
+        "repeat_penalty",
+        "temperature",
+        "top_p",
+    ];
+    assert_eq!(all.defaulted, names);
+    assert_eq!((all.sent_limit(), all.seed), (Some(4096), None));
+    let some = of("gpt-4o-mini", "temperature: 0.7\ntopP: off");
+    assert_eq!(some.defaulted, ["max_output_tokens", "repeat_penalty"]);
+    assert_eq!((some.temperature, some.top_p), (Some(0.7), None));
+    let reasons = of("gpt-5", "");
+    assert_eq!((reasons.temperature, reasons.top_p), (None, None));
+    assert_eq!(of("gpt-5", "temperature: 1").temperature, Some(1.0));
+}
+
 /// 001 §2, §8: each knob of front matter changes the contract, and an option comes before it.
 /// 001/2.knobs.2, 001/8.overrides.1
 #[test]

@@ -26,7 +26,7 @@ pub enum AgentForm {
 
 /// The most items of a list, and the most characters of a text, of a profile.
 const MOST_ITEMS: usize = 256;
-pub(super) const MOST_CHARS: usize = 4_096;
+const MOST_CHARS: usize = 4_096;
 
 form! {
     /// A profile.

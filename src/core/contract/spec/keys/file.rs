@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::models::{ProviderSpec, SamplingSpec, TargetSpec};
 use super::tools::{ContextBudgetSpec, FinalReportSpec, ToolOutputBudgetSpec, ToolsEntry};
+use crate::contract::spec::agent_file::Text;
 use crate::contract::spec::agent_values::{AgentFile, Agents, ToolPatterns};
 use crate::contract::spec::contract_spec::{AgentSpec, InputSpec, OfferedAs};
 use crate::contract::spec::declare::form;
@@ -66,12 +67,14 @@ form! {
             pub origins: BTreeMap<String, ValueOrigin>,
             /// Its own file, by which agents that delegate know it.
             pub own: Option<AgentLink>,
+            /// The contract of the whole workflow, where this is that of one step: its secrets are kept out of the step's record, too.
+            pub part_of: Option<Box<ContractSpec>>,
             /// Offers of servers when their pins were taken, where the caller knows them.
             pub pinned: PinnedOffers,
             /// The profile, where the file is an agent's.
             pub profile: Option<Box<AgentProfile>>,
-            /// Scripts of scripted providers that stand in no file, by provider.
-            pub scripts: BTreeMap<String, String>,
+            /// True if requests carry the defaults of 001 for parameters that no one states, as those of agent files do.
+            pub sends_defaults: bool,
             /// The folder of snapshots that its layers of configuration name; `None` if it takes nothing from them.
             pub sessions_dir: Option<PathBuf>,
             /// The transport of calls where the author states none and no model takes another form; `None` for the default of a contract file.
@@ -81,6 +84,10 @@ form! {
     "asked": {
         task: String, DefaultText = DefaultText("none; `--task` gives one"),
         "What the run is to do. An input of the run, not part of the contract.";
+        description: Text as String, DefaultText = DefaultText("none"),
+        "What it does, for people and for agents that may call it: the tool that they see. Not part of its own contract.";
+        usage: Text as String, DefaultText = DefaultText("none"),
+        "How it is called, for the same agents.";
         #[recorded]
         system: String, DefaultText = DefaultText("empty"),
         "The system prompt. Part of the contract.";
@@ -184,7 +191,7 @@ form! {
         #[recorded]
         max_invalid_turns: u32, u32 = 3,
         "Turns in a row of which every call is refused for its name or its arguments. At least 1." => inherited;
-        max_inferences: u64, DefaultText = DefaultText("turns × attempts + format retries"),
+        max_inferences: u64, DefaultText = DefaultText("turns × attempts + format retries + 3 × targets"),
         "Requests of the run." => inherited;
         #[recorded]
         max_tokens_consumed: Big as u64, u64 = 1_000_000,

@@ -52,8 +52,8 @@ form! {
         "A name under `providers`.";
         model: String => needed, DefaultText = NEEDED,
         "The model's name there.";
-        context_window: u64, DefaultText = DefaultText("the model's at its provider, the file's, the profile's"),
-        "Its window in tokens. It must be known from somewhere.";
+        context_window: u64, DefaultText = DefaultText("the model's at its provider, the file's, the catalogue's, the profile's"),
+        "Its window in tokens. Needed for a model that the catalogue does not know ([models.md](models.md#the-catalogue-of-models)).";
         model_profile_id: String, DefaultText = DefaultText("the file's, else found by the model's name"),
         "The profile that describes it." => nullable;
         sampling: SamplingSpec => or_empty, DefaultText = DefaultText("none"),
@@ -90,7 +90,7 @@ form! {
          or null, which switches the level off." => layers(AsIs);
         provider_options: ProviderOptions as String, DefaultText = DefaultText("none"),
         "Members of every request's body, as they are written. See below." => nullable, only_for(ALL_BUT_LOCAL);
-        context_window: u64, DefaultText = DefaultText("the file's, the profile's"),
+        context_window: u64, DefaultText = DefaultText("the file's, the catalogue's, the profile's"),
         "The window in tokens of every model here that states none." => nullable, layer_name("contextWindow"), layers(AsIs);
         tokenizer: String => or_off, DefaultText = DefaultText("the profile's"),
         "What tokens of its models are estimated with; null: bytes / 4." => layers(AsIs);
@@ -111,7 +111,7 @@ form! {
     /// One entry of `providers.<name>.models`.
     MODEL: ModelKeys, "model", "what differs for one model of a provider" [#[derive(Clone, Debug, Default, PartialEq)] pub struct ModelSpec];
     "model": {
-        context_window: u64, DefaultText = DefaultText("the provider's, the file's, the profile's"),
+        context_window: u64, DefaultText = DefaultText("the provider's, the file's, the catalogue's, the profile's"),
         "Its window in tokens." => nullable, layer_name("contextWindow"), layers(AsIs);
         overrides: SamplingSpec => or_empty, DefaultText = DefaultText("none"),
         "What differs from the provider's `overrides`; the same keys as `sampling`." => layers(Parameters);
@@ -133,15 +133,15 @@ form! {
         } by hand
     ];
     "sampling": {
-        temperature: ClampedTo<2> as f64 => or_off_word, f64 = 0.7,
+        temperature: ClampedTo<2> as f64 => or_off_word, DefaultText = DefaultText("not sent; 0.7 in an agent file and for `local`"),
         "0 to 2." => front(&["temperature"]);
-        top_p: ClampedTo<1> as f64 => or_off_word, f64 = 1.0,
+        top_p: ClampedTo<1> as f64 => or_off_word, DefaultText = DefaultText("not sent; 1 in an agent file and for `local`"),
         "0 to 1." => front(&["topP"]);
-        repeat_penalty: NotNegative as f64 => or_off_word, f64 = 1.1,
+        repeat_penalty: NotNegative as f64 => or_off_word, DefaultText = DefaultText("not sent; 1.1 in an agent file and for `local`"),
         "At least 0." => front(&["repeatPenalty"]);
-        max_output_tokens: u64 => or_off_word, u64 = 4096,
-        "Tokens of one answer; `off`: no request says so, and the default is reserved all the same (not for `anthropic` and `local`)." => undefined_is_off, front(&["maxOutputTokens"]);
-        seed: Big as u64 => or_off_word, u64 = 0,
+        max_output_tokens: u64 => or_off_word, DefaultText = DefaultText("4096, or fewer where the model gives fewer; see below"),
+        "Tokens of one answer; `off`: no request states them, and the default is reserved all the same (not for `anthropic` and `local`)." => undefined_is_off, front(&["maxOutputTokens"]);
+        seed: Big as u64 => or_off_word, DefaultText = DefaultText("not sent; 0 for `local`"),
         "Sent where the protocol has one.";
         stop: StopTexts as Vec<String> => or_off_word, DefaultText = DefaultText("none"),
         "Up to 4 texts that end an answer.";

@@ -6,18 +6,20 @@ use serde_json::{Value, json};
 
 use crate::contract::spec::agent_file::ContractDefaults;
 use crate::contract::spec::declare::form;
+use crate::contract::spec::delegated_models::{add_beside, is_called};
 use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas, Setting};
 use crate::contract::spec::keys::{
-    ContextBudgetSpec, ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, TargetSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, SamplingSpec, TargetSpec,
     ToolOutputBudgetSpec,
 };
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::{Judge, Keyed as _, Section};
+use crate::contract::spec::transport::{McpSpec, ToolsSpec};
 use crate::contract::spec::tree::{Kind, Node};
 use crate::contract::{
-    AGENT_PREFIX, AgentId, Completion, Condition, Delegate, ExecutionContract, FailureStrategy,
-    ForEach, If, Parallel, ProviderType, Step, StepId, Test, ToolPolicy, ToolUse, While, Work,
-    WorkflowDefinition,
+    AGENT_PREFIX, AgentId, Completion, Condition, ContractMetadata, Delegate, FailureStrategy,
+    ForEach, If, Parallel, ServerKind, Step, StepId, Test, ToolPolicy, ToolProof, ToolUse, While,
+    Work, WorkflowDefinition,
 };
 use crate::message::Digest;
 
@@ -280,112 +282,109 @@ pub(super) fn kind(section: &Section<'_, '_>) -> Option<&'static str> {
     Some(kind)
 }
 
-/// The provider whose script makes the call.
-pub(super) const STEP_PROVIDER: &str = "workflow-step";
-/// Its model.
-pub(super) const STEP_MODEL: &str = "script";
-
-/// The window of that model: it holds every call that a step may make, and every result that it may come to.
-const STEP_WINDOW: u64 = 1 << 25;
-
-/// True for the contract of a step that calls one tool: no model writes its arguments, and no limit of the author applies to
-/// its turns.
-pub fn is_tool_step(contract: &ExecutionContract) -> bool {
-    let mut targets = contract.targets.iter();
-    targets.any(|target| target.provider == STEP_PROVIDER)
+/// True if a tool of that name, or a pattern of such names, is the server's.
+fn serves(name: &str, server: &McpSpec, tool: &str) -> bool {
+    match server.transport.kind() {
+        ServerKind::Rest => tool == name,
+        kind => tool.starts_with(&kind.prefix(name)),
+    }
 }
 
-/// Returns the contract of a step that calls one tool: the terms of `contract` for tools and people, with a model that makes
-/// this one call. The script is contract data: its fingerprint is in the contract.
+/// Returns the contract of a step that calls one tool: the terms of `contract` for tools and people, and no model to ask. The call is an
+/// input of the run. Of the servers, only the one of the tool is in it.
 ///
 /// No model reads the result, so what limits a conversation does not hold: a result of up to `most_bytes` is kept whole.
-pub fn tool_spec(
-    contract: &ContractSpec,
-    (tool, arguments): (&str, &str),
-    most_bytes: u64,
-) -> ContractSpec {
+pub fn tool_spec(contract: &ContractSpec, tool: &str, most_bytes: u64) -> ContractSpec {
+    let (used, others): (BTreeMap<_, _>, BTreeMap<_, _>) = contract
+        .tools
+        .servers
+        .clone()
+        .into_iter()
+        .partition(|(name, server)| serves(name, server, tool));
+    let tools = ToolsSpec {
+        servers: used,
+        ..contract.tools.clone()
+    };
+    // A rule about a tool of another server says nothing of this call.
+    let is_ours = |named: &String| {
+        let mut others = others.iter();
+        !others.any(|(name, server)| serves(name, server, named))
+    };
+    let is_agent = tool.starts_with(AGENT_PREFIX);
+    let ours = |names: &[String]| names.iter().filter(|name| is_ours(name)).cloned().collect();
+    let flow = contract.flow.iter();
+    // The run of an agent obeys all of them.
+    let flow = flow.filter(|rule| is_agent || rule.to.as_ref().is_none_or(is_ours));
+    let labels = contract.labels.iter();
+    let labels = labels.filter(|rule| is_agent || is_ours(&rule.tool));
+    let approval = contract.approval.iter().filter(|rule| is_ours(&rule.tool));
+    let mut max_calls = contract.max_calls.clone();
+    max_calls.per_tool.retain(|name, _| is_ours(name));
+    let samplers = tools.servers.values();
+    let samplers: Vec<&str> = samplers
+        .filter_map(|server| server.terms.sampling.as_deref())
+        .collect();
     // What is asked of models meanwhile, by an agent or for a server, counts in the budgets of the contract.
-    let asks_models = tool.starts_with(AGENT_PREFIX)
-        || (contract.tools.servers.values()).any(|server| server.terms.sampling.is_some());
-    let provider = ProviderSpec {
-        file: Some(STEP_MODEL.to_owned()),
-        provider_type: ProviderType::Scripted,
-        ..ProviderSpec::default()
-    };
-    let target = TargetSpec {
-        context_window: Some(STEP_WINDOW),
-        model: STEP_MODEL.to_owned(),
-        provider: STEP_PROVIDER.to_owned(),
-        ..TargetSpec::default()
-    };
-    let scripts = BTreeMap::from([(STEP_PROVIDER.to_owned(), script(tool, arguments))]);
-    ContractSpec {
+    let asks_models = is_agent || !samplers.is_empty();
+    let targets = contract.targets.iter();
+    let targets = targets.filter(|target| samplers.iter().any(|named| is_called(target, named)));
+    let targets = targets.map(|target| TargetSpec {
+        summarizer: true,
+        ..target.clone()
+    });
+    let mut spec = ContractSpec {
         adapter_version: None,
         allowed_tools: Some(vec![tool.to_owned()]),
+        approval: approval.cloned().collect(),
         batch: None,
         completion: Some(Completion::Message),
-        context_budget: ContextBudgetSpec {
-            context_window: Some(STEP_WINDOW),
-            ..ContextBudgetSpec::default()
-        },
+        context_budget: ContextBudgetSpec::default(),
+        cycle_forbid: Vec::new(),
         final_report: FinalReportSpec::default(),
+        flow: flow.cloned().collect(),
         grammar: None,
         grammar_profile: None,
+        idempotent: ours(&contract.idempotent),
+        labels: labels.cloned().collect(),
         logits_mask: None,
+        max_calls,
         max_cost_micro_usd: contract.max_cost_micro_usd.filter(|_| asks_models),
         max_inferences: contract.max_inferences.filter(|_| asks_models),
-        max_tokens_consumed: if asks_models {
-            contract.max_tokens_consumed
-        } else {
-            Some(STEP_WINDOW)
-        },
-        max_turns: Some(2),
+        max_invalid_turns: Some(1),
+        max_tokens_consumed: contract.max_tokens_consumed.filter(|_| asks_models),
+        max_turns: Some(1),
+        metadata: ContractMetadata::default(),
         model_profile_id: None,
         page: None,
-        prices: None,
+        parallel_safe: Vec::new(),
+        part_of: Some(Box::new(contract.clone())),
+        prices: contract.prices.clone().filter(|_| !samplers.is_empty()),
         progress_report: None,
-        providers: BTreeMap::from([(STEP_PROVIDER.to_owned(), provider)]),
+        require_approval: ours(&contract.require_approval),
         sampling: SamplingSpec::default(),
-        scripts,
+        sends_defaults: false,
         system: None,
-        targets: vec![target],
+        targets: targets.collect(),
         task: Some(format!("call {tool}")),
-        token_gate: None,
+        token_gate: Some(false),
         tokenizer: Setting::Off,
         tool_output_budget: ToolOutputBudgetSpec {
             max_bytes_per_call: Some(most_bytes),
             ..ToolOutputBudgetSpec::default()
         },
         tool_policy: Some(ToolPolicy::Required),
+        tool_proof: Some(match contract.tool_proof {
+            Some(ToolProof::Lineage) => ToolProof::Lineage,
+            Some(ToolProof::Executed | ToolProof::Succeeded) | None => ToolProof::Succeeded,
+        }),
         tool_transport: None,
+        tools,
         usual_transport: None,
         ..contract.clone()
-    }
-}
-
-/// A message with the call, then one that ends the run.
-fn script(tool: &str, arguments: &str) -> String {
-    let function = json!({"name": tool, "arguments": arguments});
-    let call = json!({"id": "call_1", "type": "function", "function": function});
-    let messages = [
-        (
-            json!({"role": "assistant", "content": null, "tool_calls": [call]}),
-            "tool_calls",
-        ),
-        (json!({"role": "assistant", "content": "done"}), "stop"),
-    ];
-    let lines = messages.into_iter().map(|(message, reason)| {
-        let choice = json!({"index": 0, "message": message, "finish_reason": reason});
-        let usage = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
-        let body = json!({
-            "id": "step", "object": "chat.completion", "created": 0, "model": STEP_MODEL,
-            "choices": [choice], "usage": usage,
-        });
-        let record = json!({
-            "proto": "openai-chat", "stream": false, "status": 200,
-            "headers": {"content-type": "application/json"}, "response": body.to_string(),
-        });
-        format!("{record}\n")
-    });
-    lines.collect()
+    };
+    add_beside(&mut spec);
+    let targets = &spec.targets;
+    let is_asked = |name: &String| targets.iter().any(|target| target.provider == *name);
+    spec.providers.retain(|name, _| is_asked(name));
+    spec
 }

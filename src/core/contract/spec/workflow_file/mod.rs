@@ -12,5 +12,5 @@ mod keys;
 mod workflow_spec;
 
 pub(in crate::contract::spec) use keys::WORKFLOW_FILE;
-pub use keys::{is_tool_step, tool_spec};
+pub use keys::tool_spec;
 pub use workflow_spec::WorkflowSpec;

@@ -1,26 +1,21 @@
 //! From the text of a workflow's file to its definition and the contract of its steps. Opens no file.
 
-use serde_json::json;
-
-use super::keys::{STEP_MODEL, STEP_PROVIDER, WORKFLOW_FILE, WorkflowEntry};
+use super::keys::{WORKFLOW_FILE, WorkflowEntry};
 use crate::contract::spec::agent_file::AGENT_PROFILE;
 use crate::contract::spec::definitions::Definitions;
 use crate::contract::spec::error::{Findings, Origin, SpecErrors};
-use crate::contract::spec::fill::{child, fill};
+use crate::contract::spec::fill::{child, fill, no_targets};
 use crate::contract::spec::form::{Form as _, Read as _};
 use crate::contract::spec::keys::{ContractSpec, FILE};
 use crate::contract::spec::parse::Whole;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
-use crate::contract::spec::tree::{Key, Kind, Node, node_of};
+use crate::contract::spec::tree::{Kind, Node};
 use crate::contract::spec::{secrets, tree};
 use crate::contract::{
     FailureStrategy, Step, WORKFLOW_FORMAT, Work, WorkflowDefinition, WorkflowFault,
 };
 use crate::message::Digest;
-
-/// Maximum nesting of values that are filled in.
-const DEPTH: usize = 8;
 
 /// A workflow's file as it was read.
 #[derive(Clone, Debug)]
@@ -219,7 +214,7 @@ fn contract(
     };
     let origins = fill(&mut contract, known, reporter.findings);
     if !asks {
-        add_script(&mut contract);
+        reporter.findings.waive(WORKFLOW_FILE.contract.name, no_targets());
     }
     let reporter = reporter.below(WORKFLOW_FILE.contract.name);
     let spec = ContractSpec::read(&contract, &reporter)?;
@@ -228,42 +223,5 @@ fn contract(
         let place = child(&contract, FILE.task.name).unwrap_or(&contract);
         reporter.below(FILE.task.name).refuse(place, rule, None);
     }
-    // What a call's script is follows from the step: here it has no line.
-    let scripts = spec.providers.contains_key(STEP_PROVIDER);
-    let scripts = scripts.then(|| (STEP_PROVIDER.to_owned(), String::new()));
-    Some(ContractSpec {
-        origins,
-        scripts: scripts.into_iter().collect(),
-        ..spec
-    })
-}
-
-/// Gives a contract whose steps ask no model the scripted one, which makes the calls.
-fn add_script(contract: &mut Node) {
-    let place = contract.place.clone();
-    let has = |contract: &Node, key: &str| child(contract, key).is_some();
-    if has(contract, FILE.targets.name) {
-        return;
-    }
-    let provider = json!({"type": "scripted", "file": STEP_MODEL});
-    let Kind::Map(entries) = &mut contract.kind else {
-        return;
-    };
-    let add = |entries: &mut Vec<(Key, Node)>, key: &str, value| {
-        if let Some(node) = node_of(value, &place, DEPTH) {
-            let (text, place) = (key.to_owned(), place.clone());
-            entries.push((Key { text, place }, node));
-        }
-    };
-    let target = json!([{"provider": STEP_PROVIDER, "model": STEP_MODEL}]);
-    add(entries, FILE.targets.name, target);
-    let name = FILE.providers.name;
-    match entries.iter_mut().find(|(key, _)| key.text == name) {
-        Some((_, node)) => {
-            if let Kind::Map(providers) = &mut node.kind {
-                add(providers, STEP_PROVIDER, provider);
-            }
-        }
-        None => add(entries, name, json!({STEP_PROVIDER: provider})),
-    }
+    Some(ContractSpec { origins, ..spec })
 }

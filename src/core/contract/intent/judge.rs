@@ -1,0 +1,652 @@
+//! The verdict over a task: does it ask for work on the workspace? Does not know where the words come from.
+
+use std::collections::BTreeSet;
+
+use super::lexicon::{Lexicon, Phrases, RuleSet};
+use super::text::{self, Paste, Sentence, Task};
+
+/// Maximum number of words of a task that may be a bare command.
+const COMMAND_WORDS: usize = 4;
+/// Maximum number of words between a verb and the indirect question that it governs.
+const RELATIVE_WITHIN: usize = 4;
+/// Maximum number of words between a determiner and its noun.
+const NOUN_WITHIN: usize = 5;
+
+/// The verdict, with the grounds in order of appearance.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    /// Each as `rule: words`; the words are the rule set's or a file's name.
+    pub(super) grounds: Vec<String>,
+    pub(super) needs_tools: bool,
+}
+
+/// The kind of verb that a clause starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Act,
+    Inspect,
+    Make,
+    Explain,
+}
+
+/// The link between a clause and the workspace, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reference {
+    /// A file or folder is named.
+    Path,
+    /// A possessive, a near determiner or an identifier.
+    Ours,
+    /// A mark of the workspace or the machine.
+    Here,
+    /// A definite noun of a workspace.
+    Thing,
+    /// Such a noun beside a language or a tool.
+    Topic,
+}
+
+/// One clause: its words as written and folded, without fillers.
+struct Clause<'t> {
+    raw: Vec<&'t str>,
+    words: Vec<String>,
+}
+
+/// A mark of a clause, a sentence or a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    /// A question mark ends the sentence.
+    Asks,
+    /// The first clause of its sentence.
+    FirstClause,
+    /// It is about things in general.
+    Generic,
+    /// It asks for instructions.
+    Howto,
+    /// No clause of the sentence was judged before.
+    Starts,
+    /// The case is hypothetical.
+    Suppose,
+    /// The whole task is hypothetical.
+    SupposedTask,
+    /// A definite noun stands beside a language or a tool.
+    Topic,
+    /// The object needs no workspace.
+    Toy,
+}
+
+/// The marks of one clause.
+#[derive(Clone, Debug)]
+struct Marks {
+    all: BTreeSet<Mark>,
+    reference: Option<Reference>,
+}
+
+impl Marks {
+    fn has(&self, mark: Mark) -> bool {
+        self.all.contains(&mark)
+    }
+
+    fn is(&self, reference: Reference) -> bool {
+        self.reference == Some(reference)
+    }
+
+    /// True if the clause is about one workspace and not about workspaces in general.
+    fn is_own(&self) -> bool {
+        self.is(Reference::Path) || self.is(Reference::Ours)
+    }
+}
+
+/// The marks that hold.
+fn marks_of(marks: impl IntoIterator<Item = (Mark, bool)>) -> BTreeSet<Mark> {
+    let holding = marks.into_iter().filter(|(_, holds)| *holds);
+    holding.map(|(mark, _)| mark).collect()
+}
+
+/// A finding about a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Finding {
+    /// A question or order about things in general.
+    Concept,
+    /// An order, which holds whatever the task's mood is.
+    Order,
+    /// A question about the user's own workspace.
+    OwnQuestion,
+    /// A complaint or a wish, which counts where nothing is asked in general.
+    Statement,
+    /// Any ground but a statement.
+    Strong,
+}
+
+/// The findings so far, and their grounds.
+#[derive(Debug, Default)]
+struct Gathered {
+    findings: BTreeSet<Finding>,
+    grounds: Vec<String>,
+}
+
+/// Judges a task.
+pub(super) fn judge(task: &str, rules: &RuleSet) -> Verdict {
+    let task = task.trim();
+    let language = text::language(task, rules);
+    let Some(lexicon) = rules.lexicon(language) else {
+        return Verdict::default();
+    };
+    if matches!(language, "ja" | "zh") {
+        return super::unspaced::judge(task, rules, lexicon);
+    }
+    let task = Task::of(task);
+    let judge = Judge {
+        lexicon,
+        paste: task.paste,
+        rules,
+        verb_last: language != "en",
+    };
+    judge.task(&task)
+}
+
+struct Judge<'r> {
+    lexicon: &'r Lexicon,
+    paste: Option<Paste>,
+    rules: &'r RuleSet,
+    /// The verb of a request may stand at its end, and a negation after its verb.
+    verb_last: bool,
+}
+
+impl Judge<'_> {
+    fn task(&self, task: &Task) -> Verdict {
+        let lexicon = self.lexicon;
+        let all = text::tokens(&task.prose).filter(|token| !text::is_mark(token));
+        let all: Vec<String> = all.map(text::folded).collect();
+        if let Some(program) = self.command(&all, task) {
+            return Verdict {
+                grounds: vec![format!("command: {program}")],
+                needs_tools: true,
+            };
+        }
+        let supposed = lexicon.suppose.occurs(&all);
+        let mut gathered = Gathered::default();
+        for sentence in text::sentences(&task.prose) {
+            self.sentence(&sentence, supposed, &mut gathered);
+        }
+        let quiet = lexicon.quiet.find(&all);
+        let has = |finding| gathered.findings.contains(&finding);
+        let mut needs_tools = has(Finding::Strong);
+        let states = has(Finding::Statement) && !has(Finding::Concept);
+        let (orders, own_question) = (has(Finding::Order), has(Finding::OwnQuestion));
+        if !needs_tools
+            && self.paste == Some(Paste::Trace)
+            && quiet.is_none()
+            && !lexicon.generic.occurs(&all)
+        {
+            gathered.grounds.push("trace".to_owned());
+            needs_tools = true;
+        }
+        needs_tools |= states;
+        if let Some(words) = quiet {
+            gathered.grounds.push(format!("quiet: {}", words.join(" ")));
+        }
+        let unreal = quiet.is_some() || supposed && !own_question;
+        Verdict {
+            grounds: gathered.grounds,
+            needs_tools: needs_tools && (orders || !unreal),
+        }
+    }
+
+    /// The program of a task that is one short command.
+    fn command(&self, words: &[String], task: &Task) -> Option<String> {
+        let is_word = |word: &&String| word.starts_with(|c: char| c.is_alphanumeric() || c == '`');
+        let words: Vec<String> = words.iter().filter(is_word).cloned().collect();
+        let fits = (1..=COMMAND_WORDS).contains(&words.len());
+        if !fits
+            || task.paste.is_some()
+            || task.prose.contains(['?', '@'])
+            || self.lexicon.either.occurs(&words)
+        {
+            return None;
+        }
+        let words = without(&words, &self.lexicon.fillers);
+        let (first, rest) = words.split_first()?;
+        // `make the …` is an order, not the program.
+        let is_verb = self.lexicon.determiners.lead(rest) > 0;
+        self.program(first).filter(|_| !is_verb)
+    }
+
+    /// The program that a word runs, in backticks or without.
+    fn program(&self, word: &str) -> Option<String> {
+        let name = word.trim_matches('`').split(' ').next()?.to_lowercase();
+        self.rules.programs.contains(&name).then_some(name)
+    }
+
+    fn sentence(&self, sentence: &Sentence<'_>, supposed: bool, gathered: &mut Gathered) {
+        let words = sentence.clauses.iter().flatten();
+        let words: Vec<String> = words.map(|word| text::folded(word)).collect();
+        let mut around = marks_of([
+            (Mark::Asks, sentence.asks),
+            (Mark::FirstClause, true),
+            (Mark::Generic, self.lexicon.generic.occurs(&words)),
+            (Mark::Starts, true),
+            (Mark::Suppose, self.lexicon.suppose.occurs(&words)),
+            (Mark::SupposedTask, supposed),
+        ]);
+        for clause in &sentence.clauses {
+            for part in self.parts(clause) {
+                let clause = self.clause(part, gathered);
+                if clause.words.is_empty() || self.is_smalltalk(&clause.words) {
+                    continue;
+                }
+                self.judge_clause(&clause, &around, gathered);
+                around.remove(&Mark::Starts);
+            }
+            around.remove(&Mark::FirstClause);
+        }
+    }
+
+    /// The parts of a clause between conjunctions.
+    fn parts<'t>(&self, clause: &[&'t str]) -> Vec<Vec<&'t str>> {
+        let mut parts: Vec<Vec<&str>> = vec![Vec::new()];
+        for word in clause {
+            let joins = self.lexicon.conjunctions.lead(&[text::folded(word)]) > 0;
+            match parts.last_mut() {
+                Some(part) if joins && !part.is_empty() => parts.push(Vec::new()),
+                Some(part) => part.push(word),
+                None => {}
+            }
+        }
+        parts
+    }
+
+    /// A clause without fillers and without the file that it is addressed to.
+    fn clause<'t>(&self, mut raw: Vec<&'t str>, gathered: &mut Gathered) -> Clause<'t> {
+        let mut words: Vec<String> = raw.iter().map(|word| text::folded(word)).collect();
+        loop {
+            let fillers = self.lexicon.fillers.lead(&words);
+            let addressed = raw.len() > 1 && raw.first().is_some_and(|word| word.starts_with('@'));
+            let skipped = match (fillers, addressed) {
+                (0, false) => return Clause { raw, words },
+                (0, true) => {
+                    gathered
+                        .grounds
+                        .extend(words.first().map(|word| format!("file: {word}")));
+                    gathered.findings.insert(Finding::Strong);
+                    1
+                }
+                (fillers, _) => fillers,
+            };
+            raw.drain(..skipped);
+            words.drain(..skipped);
+        }
+    }
+
+    fn is_smalltalk(&self, words: &[String]) -> bool {
+        let talk = self.lexicon.smalltalk.lead(words);
+        words.len() <= 5 && talk >= words.len().min(2)
+    }
+
+    fn marks(&self, clause: &Clause<'_>) -> Marks {
+        let lexicon = self.lexicon;
+        let words = &clause.words;
+        let reference = self.reference(&clause.raw, words);
+        Marks {
+            all: marks_of([
+                (Mark::Generic, lexicon.generic.occurs(words)),
+                (Mark::Howto, lexicon.howto.lead(words) > 0),
+                (Mark::Suppose, lexicon.suppose.occurs(words)),
+                (Mark::Topic, reference == Some(Reference::Topic)),
+                (Mark::Toy, lexicon.toy.occurs(words)),
+            ]),
+            reference: reference.filter(|reference| *reference != Reference::Topic),
+        }
+    }
+
+    fn judge_clause(&self, clause: &Clause<'_>, around: &BTreeSet<Mark>, gathered: &mut Gathered) {
+        let lexicon = self.lexicon;
+        let words = clause.words.as_slice();
+        if lexicon.hold.lead(words) > 0 {
+            return;
+        }
+        let marks = self.marks(clause);
+        let request = lexicon.request.lead(words);
+        let mut body = words.get(request..).unwrap_or_default();
+        if request > 0 {
+            body = without(body, &lexicon.softeners);
+            if body.first().is_some_and(|word| word == "not") {
+                return;
+            }
+        }
+        let is_question = around.contains(&Mark::Asks);
+        let opens = if is_question
+            || around.contains(&Mark::Starts)
+            || lexicon.auxiliaries.lead(words) == 0
+        {
+            lexicon.ask.lead(words)
+        } else {
+            0
+        };
+        let mut verb = self.verb(body);
+        let contains = |phrases: &Phrases| phrases.occurs(body);
+        if request > 0
+            && self.verb_last
+            && !matches!(verb, Some((Verb::Act, _)))
+            && (contains(&lexicon.act) || contains(&lexicon.inspect))
+        {
+            verb = Some((Verb::Act, 1));
+        }
+        if opens > 0 && request == 0 && verb.is_some_and(|(_, length)| opens >= length) {
+            verb = None;
+        }
+        let first = clause.raw.first().copied().unwrap_or_default();
+        if verb.is_none()
+            && first.starts_with('`')
+            && !is_question
+            && opens == 0
+            && self.program(first).is_some()
+            && !lexicon.either.occurs(words)
+        {
+            verb = Some((Verb::Act, 1));
+        }
+        let asks = opens > 0 || is_question || request > 0;
+        let order = Order {
+            asked: is_question && request == 0,
+            body,
+            marks: &marks,
+            words,
+        };
+        match verb {
+            Some((Verb::Act, length)) => self.act(order, around, length, gathered),
+            Some((Verb::Explain, _)) => self.explain(order, around, gathered),
+            Some((verb, _)) => self.inspect(order, verb, gathered),
+            None if asks => question(&marks, around, gathered),
+            None => self.statement(words, &marks, gathered),
+        }
+    }
+
+    /// The verb at the start of a clause, and the number of its words.
+    fn verb(&self, body: &[String]) -> Option<(Verb, usize)> {
+        let lexicon = self.lexicon;
+        let first = body.first()?;
+        let mut forms = vec![first.clone()];
+        if let Some(stem) = first.strip_suffix("ing").filter(|stem| stem.len() > 2) {
+            forms.extend([stem.to_owned(), format!("{stem}e")]);
+            let mut single = stem.chars();
+            single.next_back();
+            forms.push(single.as_str().to_owned());
+        }
+        let mut best: Option<(Verb, usize)> = None;
+        for (verb, phrases) in [
+            (Verb::Act, &lexicon.act),
+            (Verb::Inspect, &lexicon.inspect),
+            (Verb::Make, &lexicon.make),
+            (Verb::Explain, &lexicon.explain),
+        ] {
+            for form in &forms {
+                let mut words = body.to_vec();
+                words.splice(..1, [form.clone()]);
+                let length = phrases.lead(&words);
+                if length > best.map_or(0, |(_, known)| known) {
+                    best = Some((verb, length));
+                }
+            }
+        }
+        best
+    }
+
+    fn act(
+        &self,
+        order: Order<'_>,
+        around: &BTreeSet<Mark>,
+        length: usize,
+        gathered: &mut Gathered,
+    ) {
+        let lexicon = self.lexicon;
+        let Order { body, marks, .. } = order;
+        if self.verb_last && lexicon.hold.occurs(body) {
+            return;
+        }
+        let general = [Mark::Generic, Mark::Suppose];
+        let in_general = general.iter().any(|mark| around.contains(mark));
+        let either = lexicon.either.occurs(body);
+        let is_toy = marks.has(Mark::Toy) && lexicon.play.lead(body) > 0;
+        let alone = marks.reference.is_none();
+        let object = body.get(length..).unwrap_or_default();
+        let on_paste =
+            self.paste == Some(Paste::Code) && (body.len() <= 5 || lexicon.near.lead(object) > 0);
+        if in_general && !marks.is_own()
+            || order.asked && around.contains(&Mark::FirstClause) && either && alone
+            || is_toy && alone
+            || on_paste && !marks.is(Reference::Path)
+        {
+            gathered.findings.insert(Finding::Concept);
+            return;
+        }
+        gathered.findings.insert(Finding::Order);
+        gathered.ground("order", body.get(..length).unwrap_or_default());
+    }
+
+    fn inspect(&self, order: Order<'_>, verb: Verb, gathered: &mut Gathered) {
+        let lexicon = self.lexicon;
+        let Order { body, marks, .. } = order;
+        let names_topic = self.rules.topics.occurs(order.words);
+        let generic = marks.has(Mark::Generic);
+        let own = !generic && !marks.has(Mark::Toy);
+        let stands = if marks.reference.is_some()
+            && !generic
+            && !(marks.has(Mark::Toy) && marks.is(Reference::Thing))
+        {
+            true
+        } else if verb == Verb::Make {
+            let artifact = lexicon.produce.lead(body) > 0 || lexicon.artifacts.occurs(body);
+            let in_language = body.iter().zip(body.iter().skip(1)).any(|(before, word)| {
+                before == "in" && self.rules.topics.lead(std::slice::from_ref(word)) > 0
+            });
+            own && !order.asked && artifact && !in_language
+        } else {
+            let checks = lexicon.check.lead(body) > 0 && body.len() > 2 && !order.asked;
+            let of_a_program = names_topic && !marks.has(Mark::Topic);
+            !generic && self.indirect(body)
+                || self.paste == Some(Paste::Trace)
+                || own && checks && !marks.has(Mark::Suppose) && !of_a_program
+        };
+        if stands {
+            if verb == Verb::Make {
+                gathered.findings.insert(Finding::Order);
+            }
+            gathered.ground("inspect", body.get(..1).unwrap_or_default());
+        } else {
+            gathered.findings.insert(Finding::Concept);
+        }
+    }
+
+    fn explain(&self, order: Order<'_>, around: &BTreeSet<Mark>, gathered: &mut Gathered) {
+        let Order { body, marks, .. } = order;
+        let generic = marks.has(Mark::Generic);
+        let own = !generic && !marks.has(Mark::Toy);
+        let general = [Mark::Generic, Mark::Asks];
+        let in_general = general.iter().any(|mark| around.contains(mark));
+        let definite = marks.is(Reference::Thing) && !in_general;
+        let here = marks.is(Reference::Ours) || marks.is(Reference::Here);
+        if marks.is(Reference::Path) || own && (here || definite) || !generic && self.indirect(body)
+        {
+            gathered.ground("explain", body.get(..1).unwrap_or_default());
+        } else {
+            gathered.findings.insert(Finding::Concept);
+        }
+    }
+
+    /// True if a verb governs an indirect question about the workspace.
+    fn indirect(&self, body: &[String]) -> bool {
+        let after = (1..body.len().min(RELATIVE_WITHIN)).find_map(|at| {
+            let rest = body.get(at..)?;
+            (self.lexicon.relative.lead(rest) > 0).then_some(rest)
+        });
+        after.is_some_and(|rest| {
+            let raw: Vec<&str> = rest.iter().map(String::as_str).collect();
+            let reference = self.reference(&raw, rest);
+            reference.is_some_and(|reference| reference != Reference::Topic)
+        })
+    }
+
+    fn statement(&self, words: &[String], marks: &Marks, gathered: &mut Gathered) {
+        let lexicon = self.lexicon;
+        if lexicon.suppose.lead(words) > 0 || marks.has(Mark::Generic) {
+            gathered.findings.insert(Finding::Concept);
+            return;
+        }
+        let wish = lexicon.wish.occurs(words);
+        let symptom = lexicon.symptom.occurs(words);
+        let thing = lexicon.nouns.occurs(words);
+        let of_people = lexicon.person.lead(words) > 0
+            && !wish
+            && !(symptom && (marks.reference.is_some() || thing));
+        if of_people || lexicon.smalltalk.lead(words) > 0 || self.paste == Some(Paste::Code) {
+            return;
+        }
+        let says = marks.reference.is_some() || wish || symptom || thing || words.len() > 3;
+        if says && words.len() > 2 {
+            gathered.findings.insert(Finding::Statement);
+            let mark = lexicon
+                .symptom
+                .find(words)
+                .or_else(|| lexicon.wish.find(words));
+            gathered.note("statement", mark.unwrap_or_default());
+        }
+    }
+
+    /// The link between words and the workspace.
+    fn reference(&self, raw: &[&str], words: &[String]) -> Option<Reference> {
+        let lexicon = self.lexicon;
+        if raw.iter().any(|word| text::is_path(word, self.rules)) {
+            return Some(Reference::Path);
+        }
+        let named = raw.iter().any(|word| text::is_name(word, self.rules));
+        if lexicon.ours.occurs(words) || named && !self.verb_last {
+            return Some(Reference::Ours);
+        }
+        let names_topic = self.rules.topics.occurs(words);
+        if self.verb_last {
+            let here = lexicon.here.occurs(words) && !names_topic;
+            return here.then_some(Reference::Here);
+        }
+        let definite = self.definite(words);
+        if definite == Some(Reference::Ours) {
+            return definite;
+        }
+        let is_code = self.paste == Some(Paste::Code);
+        if !is_code && lexicon.here.occurs(words) {
+            return Some(Reference::Here);
+        }
+        let bare = !is_code && self.is_open(words);
+        let found = definite.or_else(|| bare.then_some(Reference::Thing))?;
+        Some(if names_topic { Reference::Topic } else { found })
+    }
+
+    /// A noun of the workspace behind a determiner: the user's own, or any.
+    fn definite(&self, words: &[String]) -> Option<Reference> {
+        let lexicon = self.lexicon;
+        let mut found = None;
+        for at in 0..words.len() {
+            let from = words.get(at..).unwrap_or_default();
+            let near = lexicon.near.lead(from) > 0;
+            // In pasted code, every definite noun is a part of the paste.
+            let of_paste =
+                self.paste == Some(Paste::Code) && from.first().is_none_or(|w| w != "my");
+            if of_paste || !near && lexicon.determiners.lead(from) == 0 {
+                continue;
+            }
+            for next in 1..from.len().min(NOUN_WITHIN) {
+                let rest = from.get(next..).unwrap_or_default();
+                if lexicon.determiners.lead(rest) > 0 || lexicon.breaks.lead(rest) > 0 {
+                    break;
+                }
+                let noun = lexicon.nouns.lead(rest);
+                if noun == 0 {
+                    continue;
+                }
+                if near {
+                    return Some(Reference::Ours);
+                }
+                let after = rest.get(noun..).unwrap_or_default();
+                let of = after.first().is_some_and(|word| word == "of");
+                if of && lexicon.indefinite.lead(after.get(1..).unwrap_or_default()) > 0 {
+                    break;
+                }
+                found = Some(Reference::Thing);
+            }
+        }
+        found
+    }
+
+    /// True if a question asks for nouns of the workspace without an article: `which tests …`.
+    fn is_open(&self, words: &[String]) -> bool {
+        let lexicon = self.lexicon;
+        let opener = lexicon.open.lead(words);
+        let rest = words.get(opener..).unwrap_or_default();
+        let program = |word: &String| self.rules.programs.contains(word);
+        opener > 0
+            && lexicon.indefinite.lead(rest) == 0
+            && (0..2).any(|at| lexicon.nouns.lead(rest.get(at..).unwrap_or_default()) > 0)
+            && !rest.iter().any(program)
+    }
+}
+
+/// A clause with a verb.
+#[derive(Clone, Copy)]
+struct Order<'c> {
+    /// True if a question mark and no request makes it a question.
+    asked: bool,
+    /// The words from the verb on.
+    body: &'c [String],
+    marks: &'c Marks,
+    words: &'c [String],
+}
+
+impl Gathered {
+    fn ground(&mut self, rule: &str, words: &[String]) {
+        self.findings.insert(Finding::Strong);
+        self.note(rule, words);
+    }
+
+    fn note(&mut self, rule: &str, words: &[String]) {
+        let ground = if words.is_empty() {
+            rule.to_owned()
+        } else {
+            format!("{rule}: {}", words.join(" "))
+        };
+        self.grounds.push(ground);
+    }
+}
+
+fn question(marks: &Marks, around: &BTreeSet<Mark>, gathered: &mut Gathered) {
+    let general = [Mark::Generic, Mark::Howto, Mark::Toy];
+    let in_general = around.contains(&Mark::Generic) || general.iter().any(|mark| marks.has(*mark));
+    let real = !around.contains(&Mark::Suppose) && !around.contains(&Mark::SupposedTask);
+    let named = marks.is(Reference::Path) && !marks.has(Mark::Suppose) && !marks.has(Mark::Howto);
+    let asked = marks.reference.is_some() && real && (marks.is(Reference::Ours) || !in_general);
+    if named || asked {
+        if marks.is_own() {
+            gathered.findings.insert(Finding::OwnQuestion);
+        }
+        gathered.ground("question", &[]);
+    } else {
+        gathered.findings.insert(Finding::Concept);
+    }
+}
+
+/// `words` without the phrases at their start.
+fn without<'w>(words: &'w [String], phrases: &Phrases) -> &'w [String] {
+    let mut rest = words;
+    loop {
+        let found = phrases.lead(rest);
+        match rest.get(found..) {
+            Some(next) if found > 0 => rest = next,
+            _ => return rest,
+        }
+    }
+}
+
+/// The grounds of a verdict, each once.
+pub(super) fn distinct(grounds: Vec<String>, most: usize) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let new = grounds
+        .into_iter()
+        .filter(|ground| seen.insert(ground.clone()));
+    new.take(most).collect()
+}
