@@ -7,8 +7,8 @@ use super::played::Played;
 use super::result;
 use monolith_core::contract::{FINAL_REPORT, ToolPolicy};
 use monolith_core::kernel::{
-    AgentOutcome, BlockReason, ClosingReason, Effect, EffectRecord, EntryDraft, EntryKind, Event,
-    EventKind, Fold, State,
+    AgentOutcome, ClosingReason, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind,
+    Fold, State,
 };
 use monolith_core::message::{Role, ToolInvocation};
 use monolith_core::transcript::Chain;
@@ -118,14 +118,11 @@ fn blocks_are_named(drafts: &[EntryDraft]) -> bool {
         .iter()
         .position(|draft| draft.action.closing.is_some());
     let began = began.and_then(|at| drafts.get(at));
-    let names = |draft: &EntryDraft| draft.action.blocked.is_some();
+    let names = |draft: &EntryDraft| !draft.action.blocked.is_empty();
     let for_context = |draft: &&EntryDraft| draft.action.closing == Some(ClosingReason::Context);
     let over = |draft: &EntryDraft| {
-        let block = draft.action.blocked.as_ref();
-        block.is_none_or(|block| {
-            let stated = matches!(block.reason, BlockReason::ProviderOverflow);
-            stated || (block.projected > block.limit && block.remaining == 0)
-        })
+        let mut blocks = draft.action.blocked.iter();
+        blocks.all(|block| block.projected > block.limit && block.remaining == 0)
     };
     began.filter(for_context).is_none_or(names) && drafts.iter().all(over)
 }

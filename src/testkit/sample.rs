@@ -157,7 +157,7 @@ pub fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Action {
     Action {
         adapter_version: "openai-chat/1".to_owned(),
         attempt: u32::from(seq > 0),
-        blocked: None,
+        blocked: Vec::new(),
         checks: Vec::new(),
         closing: None,
         context: None,

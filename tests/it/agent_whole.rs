@@ -223,7 +223,7 @@ const MISTAKES: &[Mistake] = &[
     (".ai-agent.json", "\"${WEB_KEY}\"", "\"sk-written-out\"", 4, &["a.ai:5:10", "providers.web.apiKey in ", "a key is written as ${NAME}"]),
     (".ai-agent.json", "\"type\": \"openai\"", "\"type\": \"openia\"", 4, &["a.ai:5:10", "providers.web.type", "expected one of openai"]),
     (".ai-agent.json", "\"contextWindow\": 9000", "\"contextWindow\": -1", 4, &["a.ai:5:10", "context_window"]),
-    (".ai-agent.json", "\"contextWindow\": 9000", "\"contextWindow\": 600", 4, &["the context window has 600"]),
+    (".ai-agent.json", "\"contextWindow\": 9000", "\"contextWindow\": 600", 4, &["context window has 600"]),
     (".ai-agent.json", "\"contextWindow\"", "\"contextWidow\"", 4, &["a.ai:5:10", "providers.web.contextWidow in "]),
     (".ai-agent.json", "\"providers\"", "providers", 4, &[".ai-agent.json", "line "]),
     (".ai-agent.json", "\"command\": \"python3\"", "\"command\": \"pythn3\"", 3, &["a.ai:6:9", "the tool server `told` is not available", "failed to find the command \"pythn3\""]),

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::json::{Raw, elements, object, string, whole, wire};
+use super::overflow::{is_overflow, is_rate};
 use super::refused_parameters::refused_parameters;
 use super::retry_after::{millis, retry_after_in};
 use crate::message::{Digest, NamedText, ProviderFault, ProviderFaultClass};
@@ -66,9 +67,15 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
             "context_length_exceeded",
             "context_window_exceeded",
             "exceed_context_size_error",
+            "input_too_long",
+            "model_context_window_exceeded",
             "model_max_prompt_tokens_exceeded",
+            "prompt_too_long",
             "request_too_large",
+            "tokens_limit_reached",
             "too_many_prompt_tokens",
+            // Zhipu.
+            "1261",
         ],
     ),
     (
@@ -137,17 +144,6 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
 ];
 
 /// Phrases of servers without error codes; in lower case.
-const OVERFLOW_WORDS: &[&str] = &[
-    "available context size",
-    "context length",
-    "context size",
-    "context window",
-    "exceeds the maximum number of tokens",
-    "input is too long",
-    "maximum prompt length",
-    "prompt is too long",
-    "reduce the length of the messages",
-];
 const QUOTA_WORDS: &[&str] = &[
     "credit balance is too low",
     "exceeded your current quota",
@@ -313,9 +309,10 @@ impl ErrorReport {
             429 => ProviderFaultClass::RateLimit,
             // Unknown models and overload: their words may speak of anything.
             404 | 502 | 503 | 529 => ProviderFaultClass::Model,
-            _ if contains_any(OVERFLOW_WORDS) => ProviderFaultClass::ContextOverflow,
+            _ if is_overflow(&words) => ProviderFaultClass::ContextOverflow,
             _ if contains_any(QUOTA_WORDS) => ProviderFaultClass::Quota,
             _ if contains_any(AUTH_WORDS) => ProviderFaultClass::Auth,
+            413 if is_rate(&words) => ProviderFaultClass::RateLimit,
             413 => ProviderFaultClass::ContextOverflow,
             _ => ProviderFaultClass::Model,
         }

@@ -41,6 +41,7 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod openai_tools;
+mod overflow;
 mod parameter_types;
 mod protocol;
 mod recipient;
@@ -83,6 +84,8 @@ mod failover_tests;
 mod fixture;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod overflow_tests;
 #[cfg(test)]
 mod reading_tests;
 #[cfg(test)]

@@ -441,7 +441,10 @@ pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFaul
 pub fn context_feasible(terms: &Terms) -> Result<(), TermFault> {
     let budget = &terms.context_budget;
     let (system, synthesis) = (budget.reserved_system, budget.reserved_synthesis);
-    let (margin, window) = (budget.minimum_loop_margin, budget.context_window);
+    let margin = budget.minimum_loop_margin;
+    let attempted = terms.targets.iter().filter(|target| !target.summarizer);
+    let widest = attempted.map(|target| target.context_window).max();
+    let window = widest.unwrap_or(0).min(budget.context_window);
     let needed = system.saturating_add(synthesis).saturating_add(margin);
     if needed <= window || !terms.asks_model() {
         return Ok(());
@@ -449,7 +452,7 @@ pub fn context_feasible(terms: &Terms) -> Result<(), TermFault> {
     // The author does not write the reserve for the last answer: it follows from another key, which is the one to change.
     let text = format!(
         "reserved_system {system} + reserved_synthesis {synthesis} + minimum_loop_margin {margin} \
-         = {needed} tokens, but the context window has {window}; raise context_window, or lower \
+         = {needed} tokens, but the largest context window has {window}; raise context_window, or lower \
          sampling.max_output_tokens, which reserved_synthesis follows where it is not written"
     );
     Err(TermFault::at("context_budget", text).and(&["sampling.max_output_tokens"]))

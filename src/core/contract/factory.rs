@@ -324,13 +324,14 @@ fn address(given: &ProviderSpec) -> Option<&str> {
 
 fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
     let given = &spec.context_budget;
-    let first_window = targets.first().map_or(0, |t| t.context_window);
+    // Unless the author caps them, each target has its own window, and keeps room for its own longest answer.
+    let widest = targets.iter().map(|t| t.context_window).max();
     let attempted = targets.iter().filter(|target| !target.summarizer);
-    let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
+    let shortest_output = attempted.map(|t| t.sampling.max_output_tokens).min();
     let mut budget = ContextBudget {
         buffer: buffer(spec).unwrap_or(CONTEXT_BUDGET.buffer.default_value),
-        context_window: given.context_window.unwrap_or(first_window),
-        reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
+        context_window: given.context_window.or(widest).unwrap_or(0),
+        reserved_synthesis: given.reserved_synthesis.or(shortest_output).unwrap_or(0),
         ..ContextBudget::default()
     };
     given.record(&mut budget);

@@ -21,6 +21,18 @@ pub(crate) const BATCH: &str = "agent__batch";
 /// The server name of session tools.
 const ORIGIN: &str = "session";
 
+impl ToolTransport {
+    /// True if tags carry the calls of the tool with that name.
+    #[must_use]
+    pub fn carries(self, name: &str) -> bool {
+        match self {
+            Self::Native => false,
+            Self::XmlFinal => name == FINAL_REPORT,
+            Self::Xml => true,
+        }
+    }
+}
+
 /// One of the session's own tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionTool {
@@ -103,11 +115,7 @@ impl Terms {
     }
 
     fn is_native(&self, tool: &ToolTerms) -> bool {
-        match self.tool_transport {
-            ToolTransport::Native => true,
-            ToolTransport::XmlFinal => tool.name != FINAL_REPORT,
-            ToolTransport::Xml => false,
-        }
+        !self.tool_transport.carries(&tool.name)
     }
 
     /// These terms as the encoder of one kind of request is to see them: its tools are all that there are.

@@ -85,15 +85,15 @@ pub enum ToolTransport {
 pub struct ContextBudget {
     /// Safety margin subtracted from every window.
     pub buffer: u64,
-    /// The window the run counts with; 0 where neither file nor profile knows one.
+    /// Maximum window of any target; 0 where neither file nor profile knows one.
     pub context_window: u64,
     /// Share of the window above which the closing turn begins; 0 to 1.
     pub force_synthesis_at_ratio: f64,
     /// Minimum number of tokens that must remain to start the loop.
     pub minimum_loop_margin: u64,
-    /// Reserved for the final answer.
+    /// Reserved for the final answer, in every request to a target whose own answers are shorter.
     pub reserved_synthesis: u64,
-    /// Reserved for the system prompt.
+    /// The least that the system prompt counts as.
     pub reserved_system: u64,
 }
 

@@ -21,7 +21,10 @@ pub(super) enum Carried {
 impl Machine {
     pub(super) fn commit(&mut self, outbox: &mut Outbox) -> FromCommit {
         self.context.flush();
-        if let Verdict::Failed(failure) = &self.verdict {
+        // A target that does not hold the request took no attempt.
+        if let Verdict::Failed(failure) = &self.verdict
+            && !failure.is_overflow()
+        {
             let failure = failure.clone();
             self.turn.record(&failure);
         }
@@ -60,11 +63,19 @@ impl Machine {
             self.counters.format_retries = self.counters.format_retries.saturating_add(1);
         }
         let wait = self.wait_before(next);
+        outbox.blocked = match next {
+            Next::Closing(ClosingReason::Context) => self.context_blocks(self.next_in_turn()),
+            Next::Again | Next::Elsewhere | Next::Retry | Next::Turn | Next::Closing(_) => {
+                self.too_small(next)
+            }
+        };
+        let target = self.next_target(next);
         match next {
             Next::Again => {}
-            Next::Retry => self.turn.next_attempt(self.next_target(next)),
-            Next::Turn => self.begin_turn(),
-            Next::Closing(reason) => self.begin_closing(reason, outbox),
+            Next::Elsewhere => self.turn.ask_elsewhere(target),
+            Next::Retry => self.turn.next_attempt(target),
+            Next::Turn => self.begin_turn(target),
+            Next::Closing(reason) => self.begin_closing(reason, target),
         }
         match wait {
             Some(until_ms) => self.begin_wait(until_ms, outbox),
@@ -77,7 +88,7 @@ impl Machine {
         match next {
             // A stop ends waits; its closing turn begins at once.
             Next::Again | Next::Closing(ClosingReason::Stop) => None,
-            Next::Retry | Next::Turn | Next::Closing(_) => {
+            Next::Elsewhere | Next::Retry | Next::Turn | Next::Closing(_) => {
                 self.holds.until(self.next_target(next), self.at_ms)
             }
         }
@@ -88,7 +99,9 @@ impl Machine {
         let until_ms = self.wait_before(next)?;
         let wait_ms = until_ms.saturating_sub(self.at_ms);
         let step_ms = match next {
-            Next::Again | Next::Retry => self.run_ms().saturating_sub(self.turn.started_ms),
+            Next::Again | Next::Elsewhere | Next::Retry => {
+                self.run_ms().saturating_sub(self.turn.started_ms)
+            }
             Next::Turn | Next::Closing(_) => 0,
         };
         let terms = &self.contract;
@@ -137,21 +150,17 @@ impl Machine {
         }
     }
 
-    pub(super) fn begin_turn(&mut self) {
+    pub(super) fn begin_turn(&mut self, target: usize) {
         let number = self.turn.number.saturating_add(1);
-        let target = self.next_target(Next::Turn);
         self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, target);
         self.counters.turns = self.counters.turns.saturating_add(1);
     }
 
     /// The closing turn: no user tools, one fixed instruction that stays in the conversation.
-    fn begin_closing(&mut self, reason: ClosingReason, outbox: &mut Outbox) {
-        if reason == ClosingReason::Context {
-            outbox.blocked = self.context_block(self.next_in_turn());
-        }
+    fn begin_closing(&mut self, reason: ClosingReason, target: usize) {
         self.closing = Some(reason);
         self.context_tripped = None;
-        self.begin_turn();
+        self.begin_turn(target);
         self.append_pending(notice(self.final_instruction()));
         self.context.flush();
         // The instruction replaces the notices for the last attempt.
@@ -199,6 +208,8 @@ impl From<Ending> for Decision {
 pub(super) enum Next {
     /// The same attempt again: its inference was lost.
     Again,
+    /// The same attempt at another target: the one asked last does not hold the request.
+    Elsewhere,
     /// The next attempt of the turn.
     Retry,
     /// The next turn.

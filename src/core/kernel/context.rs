@@ -1,8 +1,7 @@
 //! Context accounting (semantics §5; 000 §2): pure arithmetic on recorded token counts.
 
 use super::ContextAccount;
-use super::lineup::Lineup;
-use crate::contract::Terms;
+use crate::contract::{TargetTerms, Terms};
 use crate::message::{MAX_EXACT, exact_sum};
 
 /// The counters of 000 §2.
@@ -37,42 +36,30 @@ impl ContextLedger {
     }
 }
 
-/// Counts the tokens of the definitions in a request to a target: in the closing turn only the final report's.
-pub(super) fn schema_tokens(terms: &Terms, target: usize, closing: bool) -> u64 {
-    terms
-        .offered_to(target, closing)
-        .fold(0, |sum, tool| exact_sum(sum, tool.schema_tokens))
+/// The part of a target's window that the run counts with: at most the contract's.
+pub(super) fn window(terms: &Terms, target: usize) -> u64 {
+    let window = terms.targets.get(target).map_or(0, |t| t.context_window);
+    window.min(terms.context_budget.context_window)
 }
 
-/// `min(target window, contract window) − buffer − max_output_tokens`; 0 where that is negative.
+/// The room of a request beside the conversation: `window − buffer − max_output_tokens`; 0 where that is negative.
+pub(super) fn side_limit(terms: &Terms, target: usize) -> u64 {
+    room_beside(terms, target, |t| t.sampling.max_output_tokens)
+}
+
+/// `window − buffer − max(max_output_tokens, reserved_synthesis)`; 0 where that is negative.
 pub(super) fn limit(terms: &Terms, target: usize) -> u64 {
-    let Some(target) = terms.targets.get(target) else {
-        return 0;
-    };
-    let window = target
-        .context_window
-        .min(terms.context_budget.context_window);
-    window
-        .saturating_sub(terms.context_budget.buffer)
-        .saturating_sub(target.sampling.max_output_tokens)
+    let reserved = terms.context_budget.reserved_synthesis;
+    room_beside(terms, target, |t| {
+        t.sampling.max_output_tokens.max(reserved)
+    })
 }
 
-/// The target with the least room for messages beside its tools, and its limit: what a tool result is judged against. Where no
-/// target is left, no request follows, and every result fits.
-pub(super) fn smallest(terms: &Terms, lineup: Lineup<'_>, closing: bool) -> (usize, u64) {
-    let room = |target: &usize| {
-        let limit = i128::from(limit(terms, *target));
-        limit - i128::from(schema_tokens(terms, *target, closing))
-    };
-    let smallest = lineup.left().min_by_key(room);
-    smallest.map_or((0, u64::MAX), |target| (target, limit(terms, target)))
-}
-
-/// Returns the limit of the projection by the forced-synthesis ratio: floor(ratio × window).
-pub(super) fn ratio_threshold(terms: &Terms) -> u64 {
-    let window = u128::from(terms.context_budget.context_window);
-    let threshold = u128::from(terms.context_budget.ratio_ppm()) * window / 1_000_000;
-    u64::try_from(threshold).unwrap_or(u64::MAX)
+fn room_beside(terms: &Terms, target: usize, answer: impl Fn(&TargetTerms) -> u64) -> u64 {
+    let answer = terms.targets.get(target).map_or(0, answer);
+    let window = window(terms, target);
+    let room = window.saturating_sub(terms.context_budget.buffer);
+    room.saturating_sub(answer)
 }
 
 /// `provider/model` of a target.
@@ -82,16 +69,10 @@ pub(super) fn target_name(terms: &Terms, target: usize) -> String {
 }
 
 /// The account of one judgement.
-pub(super) fn account(
-    ledger: &ContextLedger,
-    schema: u64,
-    limit: u64,
-    blocked: Option<String>,
-) -> ContextAccount {
+pub(super) fn account(ledger: &ContextLedger, schema: u64, limit: u64) -> ContextAccount {
     let pending = exact_sum(ledger.pending, ledger.new);
     let projected = ledger.projected(schema);
     ContextAccount {
-        blocked,
         ctx: ledger.current,
         expected: projected,
         limit,

@@ -3,6 +3,7 @@
 
 use super::batch::{Batch, BatchCall, Settled, Slot};
 use super::child_run::{Delegated, Share};
+use super::context::window;
 use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;
@@ -89,7 +90,7 @@ impl Machine {
             return (prompt, terms.least_cost_micro_usd(target, prompt));
         }
         let asked = terms.targets.get(target);
-        let window = terms.context_budget.context_window.saturating_sub(prompt);
+        let window = window(terms, target).saturating_sub(prompt);
         let answer = asked.map_or(0, |asked| {
             let most = asked.sampling.max_output_tokens;
             let is_bound = asked.sampling.sent_limit().is_some() && !self.overran.contains(&target);

@@ -1,6 +1,6 @@
 //! The identity of the machine's state: the digest in every entry, and the key by which exploration merges states.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -75,6 +75,7 @@ pub struct DecisionKey {
     /// The rest of a hold is no moment: it decides which target is asked next.
     holds: Vec<(usize, u32, u64)>,
     left_out: LeftOut,
+    overflowed: BTreeMap<usize, u64>,
     overran: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
     context: ContextLedger,
@@ -191,6 +192,9 @@ impl Machine {
             left_out: &'a LeftOut,
             notices: u64,
             outcome: Option<Outcome>,
+            /// Left out where no target reported an overflow.
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            overflowed: &'a BTreeMap<usize, u64>,
             /// Left out where no answer was longer than its limit.
             #[serde(skip_serializing_if = "BTreeSet::is_empty")]
             overran: &'a BTreeSet<usize>,
@@ -232,6 +236,7 @@ impl Machine {
             left_out: &self.left_out,
             notices: self.notice_tokens(),
             outcome: at.outcome(),
+            overflowed: &self.overflowed,
             overran: &self.overran,
             parked: self.clock.key(),
             phase: at.phase_key(),
@@ -453,6 +458,7 @@ impl Run {
             dropped: m.dropped.clone(),
             holds: m.holds.key(m.at_ms),
             left_out: m.left_out.clone(),
+            overflowed: m.overflowed.clone(),
             overran: m.overran.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,

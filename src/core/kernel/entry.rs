@@ -42,9 +42,10 @@ pub struct Action {
     pub adapter_version: String,
     /// The attempt in this turn, from 1; 0 in PRECHECK.
     pub attempt: u32,
-    /// Content that did not fit the context, on the entry that drops a result or begins a closing turn for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked: Option<ContextBlock>,
+    /// Content that did not fit the context: on the entry that drops a result, and on the entry before a request, for each target
+    /// that does not hold it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<ContextBlock>,
     /// The results of PRECHECK, on the entry that leaves it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
@@ -198,9 +199,6 @@ pub enum ClosingReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextAccount {
-    /// `provider/model` of the target that was blocked, where one was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked: Option<String>,
     /// Tokens committed by the last successful response.
     pub ctx: u64,
     /// `ctx + pending + schema`, on the entry of a request.
@@ -284,9 +282,9 @@ pub enum BlockReason {
     ProviderOverflow,
     /// Above `force_synthesis_at_ratio`.
     Ratio,
-    /// A tool's result does not fit the smallest target.
+    /// A tool's result does not fit the largest target.
     ToolPreflight,
-    /// The next request does not fit its target.
+    /// The next request does not fit the target.
     TurnPreflight,
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::batch::{Batch, FailedEnd, Settled, Shown, Slot};
-use super::context::{account, schema_tokens, smallest, target_name};
+use super::context::{account, target_name};
 use super::delegate::{envelope_disagrees, without_a_run};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
@@ -206,9 +206,8 @@ impl Machine {
         in_flight: &[(usize, u64)],
         outbox: &mut Outbox,
     ) -> Slot {
-        let closing = self.closing.is_some();
-        let (smallest, fits) = smallest(&self.contract, self.next_lineup(), closing);
-        let schema = schema_tokens(&self.contract, smallest, closing);
+        let (largest, fits) = self.largest();
+        let schema = self.schema_tokens(largest, self.closing.is_some(), self.turn.number);
         let mut with_result = self.context;
         with_result.new = exact_sum(with_result.new, envelope.tokens);
         let envelope = Box::new(envelope.clone());
@@ -230,8 +229,7 @@ impl Machine {
                 }),
             };
         }
-        let target = target_name(&self.contract, smallest);
-        let judged = account(&with_result, schema, fits, Some(target.clone()));
+        let judged = account(&with_result, schema, fits);
         let replacement = estimate_tokens(&FailedReason::ContextExceeded.observation());
         let block = ContextBlock {
             dropped: Some(DroppedResult {
@@ -242,10 +240,10 @@ impl Machine {
             projected: judged.projected,
             reason: BlockReason::ToolPreflight,
             remaining: judged.remaining,
-            target,
+            target: target_name(&self.contract, largest),
         };
         outbox.context = Some(judged);
-        outbox.blocked = Some(block.clone());
+        outbox.blocked.push(block.clone());
         self.context_tripped.get_or_insert(block);
         self.context.new = exact_sum(self.context.new, replacement);
         Slot::Settled(Settled::Returned {

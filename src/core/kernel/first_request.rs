@@ -1,6 +1,6 @@
 //! The fit of the first request (semantics §1): targets that cannot hold it are never asked.
 
-use super::context::{limit, schema_tokens, target_name};
+use super::context::target_name;
 use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::{DropReason, DroppedTarget};
@@ -20,13 +20,11 @@ impl Machine {
         }
         let closing = self.begins_closing();
         let needs = |target: usize| self.first_request(target, closing);
-        let too_small = |target: &usize| limit(&self.contract, *target) < needs(*target);
+        let too_small = |target: &usize| self.limit(*target) < needs(*target);
         let dropped = (0..targets).filter(too_small).collect();
-        let room = |target: &usize| {
-            i128::from(limit(&self.contract, *target)) - i128::from(needs(*target))
-        };
+        let room = |target: &usize| i128::from(self.limit(*target)) - i128::from(needs(*target));
         let largest = (0..targets).max_by_key(room);
-        let fits = largest.map_or(0, |target| limit(&self.contract, target));
+        let fits = largest.map_or(0, |target| self.limit(target));
         let largest = largest.unwrap_or(0);
         let needs = needs(largest);
         if holds(Guard::FirstRequestFits, needs > fits) {
@@ -44,7 +42,7 @@ impl Machine {
     pub(super) fn dropped_by_size(&self) -> Vec<DroppedTarget> {
         let closing = self.begins_closing();
         let dropped = self.dropped.iter().map(|target| DroppedTarget {
-            limit: Some(limit(&self.contract, *target)),
+            limit: Some(self.limit(*target)),
             projected: Some(self.first_request(*target, closing)),
             reason: DropReason::FirstRequest,
             target: target_name(&self.contract, *target),
@@ -56,13 +54,13 @@ impl Machine {
     fn begins_closing(&self) -> bool {
         let required = self.contract.tool_policy == ToolPolicy::Required;
         let mut targets = 0..self.contract.attempt_targets();
-        let holds = |target| limit(&self.contract, target) >= self.first_request(target, false);
+        let holds = |target| self.limit(target) >= self.first_request(target, false);
         !required && !targets.any(holds)
     }
 
     /// Prompt tokens of the first request to a target.
     fn first_request(&self, target: usize, closing: bool) -> u64 {
-        let schema = schema_tokens(&self.contract, target, closing);
+        let schema = self.schema_tokens(target, closing, 1);
         let projected = self.context.projected(schema);
         if closing {
             return exact_sum(projected, estimate_tokens(self.final_instruction()));
@@ -79,7 +77,10 @@ impl Machine {
     ) -> (&'static str, u64) {
         let last = messages.len().saturating_sub(1);
         let part = |(nth, message): (usize, &AgentMessage)| match message.role {
-            Role::System => ("the system prompt", message.tokens),
+            Role::System => {
+                let reserved = self.contract.context_budget.reserved_system;
+                ("the system prompt", message.tokens.max(reserved))
+            }
             Role::User if nth == last => ("the task", message.tokens),
             Role::User | Role::Assistant | Role::Tool => {
                 ("a message of the conversation so far", message.tokens)
@@ -87,7 +88,7 @@ impl Machine {
         };
         let tools = (
             "the definitions of the tools",
-            schema_tokens(&self.contract, target, closing),
+            self.schema_tokens(target, closing, 1),
         );
         let instruction = closing.then(|| {
             let tokens = estimate_tokens(self.final_instruction());

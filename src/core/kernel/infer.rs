@@ -1,6 +1,6 @@
 //! INFER: rests until an inference has come back, or a wait before it has ended.
 
-use super::context::{account, limit, schema_tokens};
+use super::context::account;
 use super::edges::{FromInfer, Reply};
 use super::faults::Remedy;
 use super::machine::{Machine, Verdict};
@@ -88,7 +88,12 @@ impl Machine {
             self.verdict = Verdict::ParametersRefused;
             return;
         }
-        self.notices.clear();
+        if failed.fault.class == ProviderFaultClass::ContextOverflow {
+            // The same attempt at another target, with the same notices.
+            self.record_overflow();
+        } else {
+            self.notices.clear();
+        }
         self.verdict = Verdict::Failed(match failed.fault.class {
             ProviderFaultClass::Refusal => Failure::Refused(OutcomeCode::Refusal),
             ProviderFaultClass::ContentFilter => Failure::Refused(OutcomeCode::ContentFilter),
@@ -112,14 +117,13 @@ impl Machine {
     /// Sends the running attempt's request: counted when issued, its account recorded in the same entry.
     pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) -> Awaited {
         let target = self.turn.target();
-        let schema = schema_tokens(&self.contract, target, self.closing.is_some());
+        let schema = self.schema_tokens(target, self.closing.is_some(), self.turn.number);
         let mut ledger = self.context;
         for notice in &self.notices {
             ledger.pending = exact_sum(ledger.pending, notice.tokens);
         }
-        let fits = limit(&self.contract, target);
-        let blocked = outbox.blocked.as_ref().map(|block| block.target.clone());
-        let request_account = account(&ledger, schema, fits, blocked);
+        let fits = self.limit(target);
+        let request_account = account(&ledger, schema, fits);
         if self.closing.is_some() && request_account.projected > fits {
             let (projected, over) = (request_account.projected, "sent all the same");
             outbox.note = Some(format!(
@@ -138,7 +142,7 @@ impl Machine {
             target,
             tools: self.exposure(),
             turn: self.turn.number,
-            xml: self.xml_offer(),
+            xml: self.xml_offer(target, self.closing.is_some(), self.turn.number),
         });
         outbox.context = Some(request_account);
         Awaited::Inference(inference)
@@ -180,11 +184,9 @@ impl Machine {
         }
     }
 
-    /// The tags of the request; slots are those of the turn, so a number is never offered twice.
-    fn xml_offer(&self) -> Option<XmlOffer> {
+    /// The tags of a request of that turn; slots are those of the turn, so a number is never offered twice.
+    pub(super) fn xml_offer(&self, target: usize, closing: bool, turn: u32) -> Option<XmlOffer> {
         let terms = &self.contract;
-        let closing = self.closing.is_some();
-        let target = self.turn.target();
         let mut exposed = terms.exposed_tools();
         let has_none = !exposed.any(|tool| terms.offers_to(target, tool));
         let slots = match terms.tool_transport {
@@ -196,7 +198,7 @@ impl Machine {
                 calls.min(MAX_SLOTS)
             }
         };
-        let turns_before = self.turn.number.saturating_sub(1);
+        let turns_before = turn.saturating_sub(1);
         Some(XmlOffer {
             closing,
             first_slot: turns_before.saturating_mul(slots).saturating_add(1),

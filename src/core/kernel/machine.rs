@@ -19,6 +19,7 @@ use super::outbox::Outbox;
 use super::predicate::Proof;
 use super::session::Report;
 use super::stage::{Resting, Stage, StageView};
+use super::tags::quotation_tokens;
 use super::turn::{Failure, Turn};
 use super::{
     Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, OutcomeCode,
@@ -86,6 +87,8 @@ pub(super) struct Machine {
     pub(super) holds: Holds,
     /// Default parameters that a target refused.
     pub(super) left_out: LeftOut,
+    /// The smallest projection of which each target said that it does not fit.
+    pub(super) overflowed: BTreeMap<usize, u64>,
     /// Targets that reported a longer answer than `max_output_tokens`: the context window bounds the next one.
     pub(super) overran: BTreeSet<usize>,
     /// Set while nothing may be issued, since the process is about to leave.
@@ -199,7 +202,13 @@ impl Machine {
 
     /// The targets that may be asked in the next turn.
     pub(super) fn next_lineup(&self) -> Lineup<'_> {
+        self.lineup_without(&self.dropped)
+    }
+
+    /// The targets without these.
+    pub(super) fn lineup_without<'t>(&'t self, passed_over: &'t BTreeSet<usize>) -> Lineup<'t> {
         Lineup {
+            dropped: passed_over,
             dropped_in_turn: const { &BTreeSet::new() },
             ..self.lineup()
         }
@@ -225,6 +234,16 @@ impl Machine {
     /// Appends a message that no response has accounted for yet.
     pub(super) fn append_pending(&mut self, message: AgentMessage) {
         self.context.new = exact_sum(self.context.new, message.tokens);
+        self.push(message);
+    }
+
+    /// Adds a message to the conversation. The result of each call that tags carry will quote the call once more.
+    pub(super) fn push(&mut self, message: AgentMessage) {
+        let transport = self.contract.tool_transport;
+        let calls = message.tool_calls.iter();
+        let quoted = calls.filter(|call| transport.carries(&call.name));
+        let quoted = quoted.map(quotation_tokens);
+        self.context.new = quoted.fold(self.context.new, exact_sum);
         self.conversation.push(message);
     }
 

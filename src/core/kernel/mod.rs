@@ -32,6 +32,7 @@ mod event;
 mod execute;
 mod faults;
 mod first_request;
+mod fit;
 mod flow;
 mod flow_record;
 mod gate;
@@ -57,6 +58,7 @@ mod stage;
 mod state;
 mod summary;
 mod suspend;
+pub(crate) mod tags;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -69,6 +71,8 @@ mod tests_explore;
 mod tests_faults;
 #[cfg(test)]
 mod tests_filter;
+#[cfg(test)]
+mod tests_fit;
 #[cfg(test)]
 mod tests_flow;
 #[cfg(test)]

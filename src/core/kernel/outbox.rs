@@ -17,7 +17,7 @@ pub(super) struct Outbox {
     pub(super) checks: Vec<Check>,
     pub(super) policy: Option<PolicyRecord>,
     pub(super) predicate: Option<Predicate>,
-    pub(super) blocked: Option<ContextBlock>,
+    pub(super) blocked: Vec<ContextBlock>,
     pub(super) context: Option<ContextAccount>,
     pub(super) dropped: Vec<DroppedTarget>,
     pub(super) flow: Vec<FlowRecord>,

@@ -1,6 +1,6 @@
 //! PRECHECK: every check in its order, all recorded, the first failed gives the code (semantics §1).
 
-use super::commit::{Carried, Decision, Ending};
+use super::commit::{Carried, Decision, Ending, Next};
 use super::edges::{FromPrecheck, Reply};
 use super::guard::{Guard, holds};
 use super::machine::Machine;
@@ -162,7 +162,7 @@ impl Machine {
             item: 0,
             name: PredicateName::ChecksPassed,
         });
-        self.begin_turn();
+        self.begin_turn(self.next_target(Next::Turn));
         FromPrecheck::ValidateCalls(Box::new(Arrived {
             gate_breached: false,
             result: ProtocolAdapterResult {

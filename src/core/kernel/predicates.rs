@@ -2,15 +2,14 @@
 //! changes nothing.
 
 use super::commit::{Decision, Ending, Next};
-use super::context::{limit, ratio_threshold, schema_tokens, target_name};
 use super::guard::{Guard, holds};
 use super::lineup::position;
 use super::machine::{Machine, Verdict};
 use super::predicate::{required_success, unproven_success};
 use super::turn::Failure;
 use super::{
-    AgentOutcome, BlockReason, ClosingReason, ContextBlock, DropReason, Interrupter, Outcome,
-    OutcomeCode, Predicate, PredicateName,
+    AgentOutcome, ClosingReason, DropReason, Interrupter, Outcome, OutcomeCode, Predicate,
+    PredicateName,
 };
 use crate::contract::ToolPolicy;
 use crate::message::estimate_tokens;
@@ -156,17 +155,22 @@ impl Machine {
         if let Some(ending) = none_left() {
             return Some(ending);
         }
-        let overflowed = failure.is_overflow() && self.closing.is_some();
-        if overflowed {
-            return end(
-                PredicateName::Context,
-                AgentOutcome::FailedBudgetExhausted,
-                OutcomeCode::Context,
-            );
+        if failure.is_overflow() {
+            let spent = self.closing.is_some() && self.fits_none(Next::Elsewhere);
+            if spent {
+                return end(
+                    PredicateName::Context,
+                    AgentOutcome::FailedBudgetExhausted,
+                    OutcomeCode::Context,
+                );
+            }
+            return None;
         }
         let used_up = self.attempts_used_up();
         if let Failure::Refused(code) = failure {
-            let refused = self.turn.every_target_refused(self.lineup())
+            let refused = self
+                .turn
+                .every_target_refused(self.lineup_without(&self.passed_over(Next::Retry)))
                 || (used_up && self.turn.only_refusals());
             if holds(Guard::Refused, refused) {
                 return end(
@@ -311,6 +315,7 @@ impl Machine {
     pub(super) fn next_in_turn(&self) -> Next {
         match &self.verdict {
             Verdict::Lost | Verdict::ParametersRefused | Verdict::WaitEnded => Next::Again,
+            Verdict::Failed(failure) if failure.is_overflow() => Next::Elsewhere,
             Verdict::Failed(_) if !self.attempts_used_up() => Next::Retry,
             Verdict::None
             | Verdict::Failed(_)
@@ -328,7 +333,7 @@ impl Machine {
         if holds(Guard::Stop, self.stop_requested) {
             return self.decide_stop(wish);
         }
-        if self.closing.is_none() && self.context_used_up(wish) {
+        if self.closing.is_none() && !self.context_blocks(wish).is_empty() {
             if let Some(end) = self.closing_without_proof(5) {
                 return end.into();
             }
@@ -349,7 +354,9 @@ impl Machine {
     /// Item 7, the turn: a closing turn is the last, and the last turn is a closing one.
     fn decide_turn(&self, wish: Next) -> Decision {
         match wish {
-            Next::Again | Next::Retry => self.within_budgets(7, PredicateName::Retry, wish),
+            Next::Again | Next::Elsewhere | Next::Retry => {
+                self.within_budgets(7, PredicateName::Retry, wish)
+            }
             Next::Turn | Next::Closing(_) => {
                 if let Some(reason) = self.closing
                     && holds(Guard::ClosingSpent, true)
@@ -435,41 +442,6 @@ impl Machine {
         )
     }
 
-    /// Item 5: whether the request that would follow is above the ratio or does not fit, or something already overflowed.
-    fn context_used_up(&self, wish: Next) -> bool {
-        self.context_block(wish).is_some()
-    }
-
-    /// Returns what does not fit if item 5 holds; a result that was dropped comes first.
-    pub(super) fn context_block(&self, wish: Next) -> Option<ContextBlock> {
-        if self.context_tripped.is_some() {
-            return self.context_tripped.clone();
-        }
-        let terms = &self.contract;
-        let projected = self.projected(wish);
-        let block = |reason, limit: u64, target| ContextBlock {
-            dropped: None,
-            limit,
-            projected,
-            reason,
-            remaining: limit.saturating_sub(projected),
-            target: target_name(terms, target),
-        };
-        let next = self.next_target(wish);
-        let (fits, threshold) = (limit(terms, next), ratio_threshold(terms));
-        if matches!(&self.verdict, Verdict::Failed(failure) if failure.is_overflow()) {
-            let asked = self.turn.target();
-            let reason = BlockReason::ProviderOverflow;
-            Some(block(reason, limit(terms, asked), asked))
-        } else if holds(Guard::ContextFit, projected > fits) {
-            Some(block(BlockReason::TurnPreflight, fits, next))
-        } else if holds(Guard::ContextRatio, projected > threshold) {
-            Some(block(BlockReason::Ratio, threshold, next))
-        } else {
-            None
-        }
-    }
-
     /// Item 7, the budgets: the request is judged before it is issued.
     fn within_budgets(&self, item: u8, name: PredicateName, next: Next) -> Decision {
         match self.request_over(self.next_target(next), self.projected(next)) {
@@ -514,29 +486,38 @@ impl Machine {
 
     /// Prompt tokens of the request that would follow.
     pub(super) fn projected(&self, next: Next) -> u64 {
+        self.projected_at(self.next_target(next), next)
+    }
+
+    /// The same, if it goes to that target.
+    pub(super) fn projected_at(&self, target: usize, next: Next) -> u64 {
         let closing = self.closing.is_some() || matches!(next, Next::Closing(_));
         // The final instruction replaces the notices.
         let words = match next {
             Next::Closing(_) => estimate_tokens(self.final_instruction()),
-            Next::Again | Next::Retry | Next::Turn => self
+            Next::Again | Next::Elsewhere | Next::Retry | Next::Turn => self
                 .notices
                 .iter()
                 .fold(0, |sum: u64, notice| sum.saturating_add(notice.tokens)),
         };
+        let turn = match next {
+            Next::Turn | Next::Closing(_) => self.turn.number.saturating_add(1),
+            Next::Again | Next::Elsewhere | Next::Retry => self.turn.number,
+        };
         self.context
-            .projected(schema_tokens(
-                &self.contract,
-                self.next_target(next),
-                closing,
-            ))
+            .projected(self.schema_tokens(target, closing, turn))
             .saturating_add(words)
     }
 
+    /// The target of the request that would follow.
     pub(super) fn next_target(&self, next: Next) -> usize {
+        let passed_over = self.passed_over(next);
+        let lineup = self.lineup_without(&passed_over);
         match next {
             Next::Again => self.turn.target(),
-            Next::Retry => self.turn.next_target(self.lineup()),
-            Next::Turn | Next::Closing(_) => self.next_lineup().at(position(self.invalid_turns, 1)),
+            Next::Elsewhere => self.turn.same_target(lineup),
+            Next::Retry => self.turn.next_target(lineup),
+            Next::Turn | Next::Closing(_) => lineup.at(position(self.invalid_turns, 1)),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Outbox {
         let action = Action {
             adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),
             attempt: machine.turn.attempt,
-            blocked: self.blocked.take(),
+            blocked: std::mem::take(&mut self.blocked),
             checks: std::mem::take(&mut self.checks),
             closing: machine.closing,
             context: self.context.take(),

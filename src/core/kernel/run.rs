@@ -61,6 +61,7 @@ impl Run {
             dropped: BTreeSet::new(),
             holds: Holds::default(),
             left_out: LeftOut::default(),
+            overflowed: BTreeMap::new(),
             overran: BTreeSet::new(),
             suspended: false,
             notices: Vec::new(),
@@ -89,6 +90,7 @@ impl Run {
         for message in started.conversation().into_iter().take(spoken) {
             machine.append_pending(message);
         }
+        machine.reserve_system(&started.messages);
         machine.label_opening(&started);
         machine.context.flush();
         let fits = machine.judge_first_request(&started.messages);

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::batch::{Batch, BatchCall, Settled, Slot};
-use super::context::limit;
+use super::context::side_limit;
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
 use super::machine::Machine;
@@ -111,7 +111,7 @@ impl Machine {
         let target = terms.sampler(tool)?;
         let expected_tokens = asked.bytes.div_ceil(4);
         if !self.may_ask(target)
-            || expected_tokens > limit(terms, target)
+            || expected_tokens > side_limit(terms, target)
             || self.leaves_no_next(target, in_flight, expected_tokens)
         {
             return None;

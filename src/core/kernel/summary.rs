@@ -3,7 +3,7 @@
 
 use super::batch::{Batch, Shown};
 use super::commit::Next;
-use super::context::limit;
+use super::context::side_limit;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::{summary_head, summary_preamble};
@@ -34,7 +34,7 @@ impl Machine {
         }
         let (room_bytes, expected_tokens) = self.room_and_prompt(envelope);
         if room_bytes == 0
-            || expected_tokens > limit(terms, target)
+            || expected_tokens > side_limit(terms, target)
             || self.leaves_no_next(target, in_flight, expected_tokens)
         {
             return None;

@@ -4,6 +4,7 @@
 
 mod agents;
 mod commit;
+mod context;
 mod events;
 mod faults;
 mod questions;
@@ -27,7 +28,8 @@ use crate::contract::{
 };
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, EnvelopeStatus, MAX_EXACT, ObjectText, Parameter,
-    ProviderFaultClass as Fault, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    ProviderFaultClass as Fault, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome,
+    Usage,
 };
 
 use faults::{Clock, Fate};
@@ -225,6 +227,8 @@ struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Again,
+    /// The same attempt at another target.
+    Elsewhere,
     Retry,
     Turn,
     Closing(ClosingReason),
@@ -259,6 +263,8 @@ pub(super) struct Facts {
     invalid_before: u32,
     plain: u32,
     dropped: BTreeSet<usize>,
+    /// What each target said that it does not hold.
+    overflowed: BTreeMap<usize, u64>,
     /// The target that was asked last.
     asked: usize,
     closing: Option<ClosingReason>,
@@ -319,10 +325,6 @@ fn failed(reason: &str) -> String {
     format!("(tool failed: {reason})")
 }
 
-fn outcome(class: Class, code: Code) -> Outcome {
-    Outcome { class, code }
-}
-
 impl Oracle {
     pub(super) fn new(
         terms: Arc<ExecutionContract>,
@@ -332,7 +334,7 @@ impl Oracle {
         Self {
             contract_hash: terms.rehash(),
             run_id: started.run_id.as_str().to_owned(),
-            terms,
+            terms: Arc::clone(&terms),
             validators,
             facts: Facts {
                 place: Place::Precheck,
@@ -349,6 +351,7 @@ impl Oracle {
                 invalid_before: 0,
                 plain: 0,
                 dropped: BTreeSet::new(),
+                overflowed: BTreeMap::new(),
                 asked: 0,
                 closing: None,
                 ending: None,
@@ -374,7 +377,7 @@ impl Oracle {
                 malformed: false,
                 tripped: false,
                 current: 0,
-                pending: started.messages.iter().map(|m| m.tokens).sum(),
+                pending: context::pending(&terms, started),
                 notices: 0,
                 changed: BTreeSet::new(),
                 seen: started.inherited.clone().unwrap_or_default().labels,
@@ -428,7 +431,7 @@ impl Oracle {
                 {
                     return self.end(Class::FailedPreflight, Code::BackendUnavailable);
                 }
-                self.go_on(Wish::Turn, false)
+                self.go_on(Wish::Turn)
             }
             EventKind::InferenceReturned(r) => {
                 self.count(r.inference.0, &r.usage);
@@ -470,7 +473,6 @@ impl Oracle {
                         ..Found::default()
                     });
                 }
-                self.facts.notices = 0;
                 let why = match f.fault.class {
                     _ if fate == Fate::Stated => Why::Stated,
                     _ if fate == Fate::Dropped => Why::Unknown,
@@ -485,6 +487,9 @@ impl Oracle {
                     | Fault::Model
                     | Fault::InvalidResponse => Why::Provider,
                 };
+                if why != Why::Overflow {
+                    self.facts.notices = 0;
+                }
                 self.commit_failed(why)
             }
             EventKind::ToolReturned(r) => self.returned(r.call.0, &r.outcome, r.child.as_deref()),

@@ -7,7 +7,7 @@ use super::Interrupter;
 use super::testing::{reporting, target};
 use super::tests_alphabet::{Does, Letter, Response, When};
 use super::tests_letters::*;
-use crate::contract::{BigCount, TargetTerms, Terms, ToolPolicy, ToolProof};
+use crate::contract::{BigCount, Terms, ToolPolicy, ToolProof};
 use crate::message::ProviderFaultClass as Fault;
 
 use Letter::{Fails, Interrupt, LastTool, Returns, ReturnsAt, ReturnsFor, Timer, Tool, ToolAt};
@@ -199,42 +199,38 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "optional: windows of two targets",
+        terms: two_windows,
+        letters: &[
+            BASE,
+            &[
+                ReturnsFor(Response::Read, 57_900),
+                ReturnsFor(Response::Read, 57_980),
+                ReturnsFor(Response::Reasoning, 97_980),
+                ReturnsFor(Response::Reasoning, 99_000),
+                Tool(Does::Large),
+                Fails(Fault::ContextOverflow),
+                Returns(Response::Refused),
+                Letter::Stop,
+            ],
+        ],
+    },
+    Variant {
         name: "optional: a first prompt that does not fit",
-        terms: || {
-            let mut terms = small(ToolPolicy::Optional);
-            terms.context_budget.context_window = 1_060;
-            for tool in &mut terms.tools {
-                tool.schema_tokens = 50;
-            }
-            // Feasible by PRECHECK's arithmetic, and still too small for this prompt.
-            terms.context_budget.reserved_synthesis = 0;
-            terms
-        },
+        terms: first_prompt_of_tools,
         letters: &[BASE, PROSE, LIFE, STALE],
     },
     Variant {
         name: "required: a first prompt that does not fit",
-        terms: || {
-            let mut terms = small(ToolPolicy::Required);
-            terms.context_budget.context_window = 1_020;
-            terms.context_budget.reserved_synthesis = 0;
-            terms
-        },
+        terms: first_prompt,
         letters: &[BASE, LIFE, STALE],
     },
     Variant {
         name: "optional: a target that the first prompt does not fit",
         terms: || Terms {
-            targets: vec![
-                target("script"),
-                TargetTerms {
-                    context_window: 1_010,
-                    ..target("small")
-                },
-                target("other"),
-            ],
-            max_attempts_per_turn: 3,
-            ..loose(ToolPolicy::Optional)
+            max_turns: 2,
+            max_inferences: 3 + more(),
+            ..three_targets()
         },
         letters: &[
             BASE,

@@ -127,6 +127,16 @@ impl Turn {
         self.attempt = self.attempt.saturating_add(1);
     }
 
+    /// Asks another target in the running attempt.
+    pub(super) const fn ask_elsewhere(&mut self, target: usize) {
+        self.target = target;
+    }
+
+    /// The target of the running attempt among these.
+    pub(super) fn same_target(&self, lineup: Lineup<'_>) -> usize {
+        lineup.at(position(self.shift, self.attempt))
+    }
+
     /// The target of the next attempt.
     pub(super) fn next_target(&self, lineup: Lineup<'_>) -> usize {
         lineup.at(position(self.shift, self.attempt.saturating_add(1)))

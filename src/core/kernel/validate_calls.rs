@@ -194,7 +194,7 @@ impl Machine {
         self.inference_succeeded = true;
         self.context.commit(usage.total());
         message.tokens = usage.output;
-        self.conversation.push(message);
+        self.push(message);
     }
 
     /// The message enters the conversation and none of its calls is started; each is answered with the reason.

@@ -15,7 +15,7 @@ use crate::message::{CallSeq, Digest, InferenceSeq, Parameter};
 pub(crate) fn full_action() -> Action {
     let digest = Digest::of(b"y");
     Action {
-        blocked: Some(ContextBlock {
+        blocked: vec![ContextBlock {
             dropped: Some(DroppedResult {
                 original: 9,
                 replacement: 8,
@@ -25,7 +25,7 @@ pub(crate) fn full_action() -> Action {
             reason: BlockReason::ToolPreflight,
             remaining: 0,
             target: "demo/\u{e9}".to_owned(),
-        }),
+        }],
         checks: vec![Check {
             detail: "ok \"é\"".to_owned(),
             name: CheckName::Structure,
@@ -33,7 +33,6 @@ pub(crate) fn full_action() -> Action {
         }],
         closing: Some(ClosingReason::FinalReportFailed),
         context: Some(ContextAccount {
-            blocked: Some("demo/script".to_owned()),
             ctx: 1,
             expected: 2,
             limit: 3,
@@ -189,14 +188,15 @@ pub(crate) fn full_action() -> Action {
 pub(crate) fn sparse_action() -> Action {
     let full = full_action();
     Action {
-        blocked: full.blocked.map(|blocked| ContextBlock {
-            dropped: None,
-            ..blocked
-        }),
-        context: full.context.map(|context| ContextAccount {
-            blocked: None,
-            ..context
-        }),
+        blocked: full
+            .blocked
+            .into_iter()
+            .map(|blocked| ContextBlock {
+                dropped: None,
+                ..blocked
+            })
+            .collect(),
+        context: full.context,
         report: full.report.map(|report| ReportRecord {
             warnings: Vec::new(),
             ..report

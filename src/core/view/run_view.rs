@@ -440,7 +440,7 @@ impl RunView {
             return;
         }
         self.turns.returned(call);
-        if let Some(dropped) = action.blocked.as_ref().and_then(|block| block.dropped) {
+        if let Some(dropped) = action.blocked.iter().find_map(|block| block.dropped) {
             self.calls.drop_result(call, dropped);
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::prompt::placeholder;
 use super::reading::{XmlCall, XmlFinalReport, XmlIgnored, XmlReading};
-use super::slot::{Extent, FINAL, MAX_TAG_BYTES, Opening, PROGRESS, XmlTerms, extent, numbered};
+use super::slot::{
+    Extent, FINAL, MAX_TAG_BYTES, Opening, PROGRESS, XmlTerms, extent, numbered, placeholder,
+};
 use crate::contract::{FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{StopReason, TagFlaw};
 

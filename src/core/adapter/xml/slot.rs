@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub(super) use crate::kernel::tags::{FINAL, PROGRESS, numbered, placeholder};
 use crate::message::Digest;
-
-pub(super) const FINAL: &str = "FINAL";
-pub(super) const PROGRESS: &str = "PROGRESS";
 
 /// The value that only the tags of one session share: 8 lower-case hex digits, the same in every turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +34,6 @@ impl fmt::Display for Nonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// A slot's number as tags have it: four digits, more where it needs them.
-pub(super) fn numbered(number: u32) -> String {
-    format!("{number:04}")
 }
 
 /// The numbered slots that one turn offers.

@@ -1,6 +1,5 @@
 //! The XML transport of one run: renders calls as tags and reads tags as calls. Does not know the wire protocol below it.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -19,6 +18,7 @@ use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
 use crate::kernel::XmlOffer;
+use crate::kernel::tags::{TagResult, has_progress};
 use crate::message::{
     AdapterStatus, AgentMessage, FailureCode, ObservedStatus, ProtocolAdapterResult, Role,
     ToolInvocation, estimate_tokens,
@@ -137,11 +137,7 @@ impl XmlTransport {
 
     /// True if tags carry that call.
     fn carries(&self, call: &ToolInvocation) -> bool {
-        match self.transport {
-            ToolTransport::Native => false,
-            ToolTransport::XmlFinal => call.name == FINAL_REPORT,
-            ToolTransport::Xml => true,
-        }
+        self.transport.carries(&call.name)
     }
 
     fn rendered_as_text(&self, message: &Arc<AgentMessage>) -> Arc<AgentMessage> {
@@ -174,7 +170,7 @@ impl XmlTransport {
                 None => self.plain.push(Arc::clone(message)),
                 Some(call) => {
                     tokens = tokens.saturating_add(message.tokens);
-                    past.push(XmlPast {
+                    past.push(TagResult {
                         duration_ms: message.observed.map_or(0, |o| o.duration_ms),
                         request: call.arguments.as_str(),
                         response: &message.content,
@@ -189,7 +185,7 @@ impl XmlTransport {
             }
         }
         if !past.is_empty() {
-            let text = XmlPast::message(&past);
+            let text = past_message(&past);
             self.plain
                 .push(Arc::new(AgentMessage::text(Role::User, text, tokens)));
         }
@@ -205,12 +201,6 @@ fn results_from(conversation: &[Arc<AgentMessage>], at: usize) -> usize {
     conversation.get(at..).map_or(0, |rest| {
         rest.iter().take_while(|m| m.role == Role::Tool).count()
     })
-}
-
-/// True if a progress report has a tag.
-fn has_progress(terms: &Terms) -> bool {
-    terms.tool_transport == ToolTransport::Xml
-        && terms.session_tool(PROGRESS_REPORT) == Some(SessionTool::ProgressReport)
 }
 
 fn xml_terms(offer: &XmlOffer, progress: bool) -> XmlTerms {
@@ -272,7 +262,8 @@ pub(crate) fn transported(
     let (Some(offer), Some(message)) = (offer, result.canonical_message.as_mut()) else {
         return result;
     };
-    let unexpected = |call: &ToolInvocation| travels_as_a_tag(call, terms.tool_transport);
+    // Nothing of the provider's own form was offered for what is a tag.
+    let unexpected = |call: &ToolInvocation| terms.tool_transport.carries(&call.name);
     if let Some(index) = message.tool_calls.iter().position(unexpected) {
         let pointer = format!("/tool_calls/{index}");
         let failure = Failure::new(FailureCode::CallUnexpected, pointer);
@@ -331,15 +322,6 @@ pub(crate) fn transported(
     result
 }
 
-/// True if a call in the provider's own form should have been a tag: nothing of that form was offered.
-fn travels_as_a_tag(call: &ToolInvocation, transport: ToolTransport) -> bool {
-    match transport {
-        ToolTransport::Native => false,
-        ToolTransport::XmlFinal => call.name == FINAL_REPORT,
-        ToolTransport::Xml => true,
-    }
-}
-
 /// A payload without the line break after its opening tag and the one before its closing tag.
 fn on_its_own_lines(payload: &str) -> &str {
     let payload = payload.strip_prefix("\r\n").unwrap_or(payload);
@@ -360,42 +342,19 @@ fn rejected(result: ProtocolAdapterResult, failure: Failure) -> ProtocolAdapterR
     }
 }
 
-/// The result of one call, as the model sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct XmlPast<'a> {
-    /// Its duration in milliseconds.
-    pub duration_ms: u64,
-    /// The arguments, as the model wrote them.
-    pub request: &'a str,
-    /// The part of the result that the model sees.
-    pub response: &'a str,
-    /// The id of its slot, such as `0a1b2c3d-0001`.
-    pub slot: &'a str,
-    /// `ok` or `failed`.
-    pub status: &'a str,
-    /// The tool.
-    pub tool: &'a str,
-}
-
-impl XmlPast<'_> {
-    /// The message XML-PAST: the calls of one turn, in the given order; empty where there are none. What it quotes is escaped, so no
-    /// tag or block in a quotation counts.
-    #[must_use]
-    pub(crate) fn message(calls: &[Self]) -> String {
-        let mut out = String::new();
-        for call in calls {
-            if !out.is_empty() {
-                out.push_str("\n\n");
-            }
-            let (slot, tool, status, duration) =
-                (call.slot, call.tool, call.status, call.duration_ms);
-            let (request, response) = (XML.escape(call.request), XML.escape(call.response));
-            let _ = write!(
-                out,
-                "System Notice: tool response for {slot} ({tool})\n{status}, {duration} ms\n\
-                 <request>\n{request}\n</request>\n<response>\n{response}\n</response>"
-            );
-        }
-        out
-    }
+/// The message XML-PAST: the calls of one turn, in the given order; empty where there are none. What it quotes is escaped, so no
+/// tag or block in a quotation counts.
+#[must_use]
+pub(super) fn past_message(calls: &[TagResult<'_>]) -> String {
+    let escaped = |call: &TagResult<'_>| {
+        let (request, response) = (XML.escape(call.request), XML.escape(call.response));
+        let quoting = TagResult {
+            request: &request,
+            response: &response,
+            ..*call
+        };
+        quoting.text()
+    };
+    let texts: Vec<String> = calls.iter().map(escaped).collect();
+    texts.join("\n\n")
 }

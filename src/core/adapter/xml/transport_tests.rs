@@ -9,9 +9,10 @@ use crate::adapter::Adapter;
 use crate::adapter::fixture::terms;
 use crate::contract::{FINAL_REPORT, FinalReportTerms, ReportFormat, Terms, session_tools};
 use crate::kernel::XmlOffer;
+use crate::kernel::tags::{offer_tokens, quotation_tokens};
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, Observed, ObservedStatus,
-    ProtocolAdapterResult, Role, StopReason, TagFlaw, ToolInvocation,
+    ProtocolAdapterResult, Role, StopReason, TagFlaw, ToolInvocation, estimate_tokens,
 };
 
 fn reporting(transport: &str) -> Terms {
@@ -298,4 +299,65 @@ fn tags_that_are_ignored_and_a_report_that_is_not_closed_are_recorded() {
     );
     assert_eq!(read.tag_warnings.len(), 129);
     assert_eq!(read.tag_warnings[128].flaw, TagFlaw::TooMany);
+}
+
+#[test]
+fn the_machine_counts_what_a_request_says_about_its_tags() {
+    let check = |transport: &str, slots: u32, closing: bool| {
+        let mut terms = reporting(transport);
+        for tool in &mut terms.tools {
+            let parts = [
+                &tool.name,
+                &tool.description,
+                &tool.input_schema.to_string(),
+            ];
+            tool.schema_tokens = parts.map(|part| estimate_tokens(part)).iter().sum();
+        }
+        let offer = XmlOffer {
+            closing,
+            slots,
+            ..offer()
+        };
+        let native: u64 = terms.native_tools(closing).map(|t| t.schema_tokens).sum();
+        let counted = offer_tokens(&terms, terms.offered_to(0, closing), &offer) - native;
+        let notice = XmlTransport::of(&terms).unwrap().next(&offer);
+        let sent = estimate_tokens(&notice.content);
+        // Each part of a definition is rounded up by itself.
+        let most = sent + 3 * u64::try_from(terms.tools.len()).unwrap();
+        assert!(
+            (sent..=most).contains(&counted),
+            "{counted}: {}",
+            notice.content
+        );
+    };
+    check("xml", 2, false);
+    check("xml", 0, true);
+    check("xml-final", 0, false);
+    check("xml-final", 0, true);
+}
+
+#[test]
+fn the_machine_counts_the_arguments_that_results_quote() {
+    let long = format!(r#"{{"path":"{}"}}"#, "x".repeat(4_000));
+    let calls = [
+        call("0a1b2c3d-0001", "read", &long),
+        call("0a1b2c3d-0002", "read", "{}"),
+    ];
+    let said = AgentMessage {
+        tool_calls: calls.to_vec(),
+        ..AgentMessage::text(Role::Assistant, "", 0)
+    };
+    let observed = calls.each_ref().map(|call| AgentMessage {
+        observed: Some(Observed {
+            duration_ms: 12_345,
+            status: ObservedStatus::Ok,
+        }),
+        ..AgentMessage::observation(call.id.as_str(), "MIT", estimate_tokens("MIT"))
+    });
+    let conversation: Vec<_> = [said].into_iter().chain(observed).map(Arc::new).collect();
+    let mut transport = XmlTransport::of(&reporting("xml")).unwrap();
+    let sent = estimate_tokens(&transport.plain(&conversation)[1].content);
+    let quoted: u64 = calls.iter().map(quotation_tokens).sum();
+    let results: u64 = conversation.iter().map(|message| message.tokens).sum();
+    assert!((sent..=sent + 4).contains(&(quoted + results)), "{sent}");
 }

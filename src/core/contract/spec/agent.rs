@@ -12,7 +12,7 @@ use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
 use super::file::NO_PROVIDER;
 use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
-use super::keys::{ContractSpec, FILE, FINAL_REPORT, TARGET, TOOLS};
+use super::keys::{CONTEXT_BUDGET, ContractSpec, FILE, FINAL_REPORT, TARGET, TOOLS};
 use super::parse::{Whole, apply_some, file_stem};
 use super::reporter::{Reporter, suggest};
 use super::tree::{Kind, Node};
@@ -352,6 +352,12 @@ fn fill_in(root: &mut Node, format: &str) {
             missing(root, &[key], text);
         }
     }
+    // 000 §2 has no ratio: its guard alone decides.
+    let ratio = [
+        FILE.context_budget.name,
+        CONTEXT_BUDGET.force_synthesis_at_ratio.name,
+    ];
+    missing(root, &ratio, "1");
     // A run that ends with a message has no report.
     let ends_with = child(root, FILE.completion.name).map(|node| &node.kind);
     if matches!(ends_with, Some(Kind::Scalar { text, .. }) if Some(text.as_str()) == word(Completion::FinalReport))

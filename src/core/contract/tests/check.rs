@@ -513,7 +513,7 @@ fn the_reserves_may_fill_the_window_and_not_pass_it() {
     };
     assert_eq!(window("1000"), Ok(()));
     let text = "reserved_system 88 + reserved_synthesis 400 + minimum_loop_margin 512 = 1000 tokens, \
-                but the context window has 999; raise context_window, or lower sampling.max_output_tokens, \
+                but the largest context window has 999; raise context_window, or lower sampling.max_output_tokens, \
                 which reserved_synthesis follows where it is not written";
     assert_eq!(
         window("999").map_err(|fault| fault.text),

@@ -369,6 +369,12 @@ fn defaults_are_those_of_the_semantics() {
         json!("https://api.openai.com/v1"),
     );
     check(&openai, "/providers/o/api_key_env", json!("OPENAI_API_KEY"));
+    let two = [
+        "targets=[{provider: o, model: mine, context_window: 8192, sampling: {max_output_tokens: 1000}}, {provider: o, model: gpt-4o}]",
+        "providers.o={type: openai}",
+    ];
+    check(&two, "/context_budget/context_window", json!(128_000));
+    check(&two, "/context_budget/reserved_synthesis", json!(1000));
     let unknown = [
         "targets=[{provider: o, model: mine}]",
         "providers.o={type: openai}",

@@ -153,7 +153,7 @@ impl Oracle {
 
     /// Ends the run, once those below it have ended.
     pub(super) fn leave(&mut self, class: Class, code: Code) -> Reaction {
-        if self.waits_to_end(Ending::So(outcome(class, code))) {
+        if self.waits_to_end(Ending::So(Outcome { class, code })) {
             return Reaction::Noted;
         }
         self.end(class, code)

@@ -59,11 +59,11 @@ impl Oracle {
         }
         let wish = match found.why {
             _ if found.again => Wish::Again,
+            Some(Why::Overflow) => Wish::Elsewhere,
             Some(_) if self.facts.attempt < self.terms.max_attempts_per_turn => Wish::Retry,
             _ => Wish::Turn,
         };
-        let overflowed = found.why == Some(Why::Overflow);
-        self.go_on_after(wish, overflowed, found.report_failed)
+        self.go_on_after(wish, found.report_failed)
     }
 
     pub(super) fn commit_failed(&mut self, why: Why) -> Reaction {
@@ -76,18 +76,22 @@ impl Oracle {
     /// Item 4 and the turn whose attempts are used up (§4).
     pub(super) fn faulted(&mut self, why: Why) -> Option<Reaction> {
         let target = self.facts.asked;
+        if why == Why::Overflow {
+            return self.overflowed(target);
+        }
         self.facts.failed.push((target, why));
         let left: BTreeSet<usize> = self.left().collect();
         let f = &self.facts;
         let used_up = f.attempt >= self.terms.max_attempts_per_turn;
         let refused = |entry: &&(usize, Why)| matches!(entry.1, Why::Refused(_));
         let refusers: BTreeSet<usize> = f.failed.iter().filter(refused).map(|e| e.0).collect();
-        let all_refused = refusers.is_superset(&left);
+        let fitting: BTreeSet<usize> = self.fitting(Wish::Retry).into_iter().collect();
+        let all_refused = refusers.is_superset(&fitting);
         let only_refusals = f.failed.iter().all(|e| refused(&e));
         let only_provider = f.failed.iter().all(|e| {
             matches!(
                 e.1,
-                Why::Provider | Why::Overflow | Why::Fatal(_) | Why::Unknown | Why::Stated
+                Why::Provider | Why::Fatal(_) | Why::Unknown | Why::Stated
             )
         });
         let no_retry = f.retries_used >= self.terms.max_format_retries;
@@ -99,9 +103,6 @@ impl Oracle {
             }
             Why::Unknown if left.is_empty() => self.none_left(Code::ModelUnavailable),
             Why::Stated if left.is_empty() => self.none_left(Code::ProfileIncompatible),
-            Why::Overflow if f.closing.is_some() => {
-                self.end(Class::FailedBudgetExhausted, Code::Context)
-            }
             Why::Refused(code) if all_refused || (used_up && only_refusals) => {
                 self.end(Class::FailedValidation, code)
             }
@@ -116,6 +117,18 @@ impl Oracle {
         })
     }
 
+    /// A target said that it does not hold the request: no attempt. In the closing turn the run ends if none holds it.
+    fn overflowed(&mut self, target: usize) -> Option<Reaction> {
+        let projected = self.projected(Wish::Elsewhere) - self.facts.notices;
+        let known = self.facts.overflowed.entry(target).or_insert(projected);
+        *known = projected.min(*known);
+        if self.left().next().is_none() {
+            return Some(self.none_left(Code::ModelUnavailable));
+        }
+        let spent = self.facts.closing.is_some() && self.holding(Wish::Elsewhere).is_empty();
+        spent.then(|| self.end(Class::FailedBudgetExhausted, Code::Context))
+    }
+
     /// Item 4: no target is left that could be asked.
     fn none_left(&mut self, before: Code) -> Reaction {
         if self.facts.succeeded {
@@ -126,11 +139,11 @@ impl Oracle {
     }
 
     /// Items 5 and 7, with stop (§4) before them.
-    pub(super) fn go_on(&mut self, wish: Wish, overflowed: bool) -> Reaction {
-        self.go_on_after(wish, overflowed, false)
+    pub(super) fn go_on(&mut self, wish: Wish) -> Reaction {
+        self.go_on_after(wish, false)
     }
 
-    fn go_on_after(&mut self, wish: Wish, overflowed: bool, report_failed: bool) -> Reaction {
+    fn go_on_after(&mut self, wish: Wish, report_failed: bool) -> Reaction {
         let f = &self.facts;
         let last_turn = f.turn + 1 >= self.terms.max_turns;
         if f.stop && f.closing != Some(ClosingReason::Stop) {
@@ -143,11 +156,18 @@ impl Oracle {
         }
         if f.closing.is_none() {
             let projected = self.projected(wish);
-            let window = u128::from(self.terms.context_budget.context_window);
+            let most = self.terms.context_budget.context_window;
+            let window = |t: usize| self.terms.targets[t].context_window.min(most);
+            let window = u128::from(
+                self.left_for(wish)
+                    .into_iter()
+                    .map(window)
+                    .max()
+                    .unwrap_or(0),
+            );
             let threshold = u128::from(self.terms.context_budget.ratio_ppm()) * window / 1_000_000;
             let above = u128::from(projected) > threshold;
-            let target = self.target_of(wish);
-            if overflowed || f.tripped || above || projected > self.limit(target) {
+            if f.tripped || above || self.holding(wish).is_empty() {
                 return self.close(ClosingReason::Context);
             }
             if f.plain >= 2 {
@@ -280,7 +300,7 @@ impl Oracle {
 
     pub(super) fn end(&mut self, class: Class, code: Code) -> Reaction {
         self.facts.place = Place::Over;
-        Reaction::Ends(outcome(class, code))
+        Reaction::Ends(Outcome { class, code })
     }
 
     pub(super) fn no_tools(&mut self) -> Reaction {
@@ -354,125 +374,5 @@ impl Oracle {
             sum.div_ceil(1_000_000)
         });
         self.facts.cost += usage.cost_micro_usd.unwrap_or(by_table);
-    }
-
-    // ---- §5 ----
-
-    pub(super) fn schema(&self, closing: bool) -> u64 {
-        let allowed = |name: &String| {
-            self.terms
-                .allowed_tools
-                .as_ref()
-                .is_none_or(|a| a.contains(name))
-        };
-        let withheld = closing || self.terms.tool_policy == ToolPolicy::Forbidden;
-        let user = self
-            .terms
-            .tools
-            .iter()
-            .filter(|t| !withheld && allowed(&t.name));
-        // The session's own: the report always, progress before the closing turn, a container where there are tools.
-        let own = self.terms.session_tools.iter().filter(|t| {
-            t.name == FINAL_REPORT
-                || (t.name == PROGRESS_REPORT && !closing)
-                || (t.name == BATCH && !withheld)
-        });
-        user.chain(own).map(|t| t.schema_tokens).sum()
-    }
-
-    fn instruction(&self) -> u64 {
-        estimate(if self.reports() {
-            "You are not allowed to run any more tools. Give your final report now with agent__final_report, \
-             using only the information you already have."
-        } else {
-            texts::FINAL_INSTRUCTION
-        })
-    }
-
-    pub(super) fn reports(&self) -> bool {
-        self.terms.completion == Completion::FinalReport
-    }
-
-    pub(super) fn limit(&self, target: usize) -> u64 {
-        let t = &self.terms.targets[target];
-        let budget = &self.terms.context_budget;
-        t.context_window
-            .min(budget.context_window)
-            .saturating_sub(budget.buffer + t.sampling.max_output_tokens)
-    }
-
-    /// Prompt tokens of the request as it would be sent.
-    pub(super) fn projected(&self, wish: Wish) -> u64 {
-        let f = &self.facts;
-        let base = f.current + f.pending;
-        match wish {
-            Wish::Closing(_) => base + self.instruction() + self.schema(true),
-            Wish::Again | Wish::Retry | Wish::Turn => {
-                base + f.notices + self.schema(f.closing.is_some())
-            }
-        }
-    }
-
-    /// Returns the target of attempt `attempt` in a turn that follows `invalid` invalid turns, among those that are left (§4).
-    fn target(&self, invalid: u32, attempt: u32, left: &BTreeSet<usize>) -> usize {
-        let len = self.targets();
-        let first = (invalid + attempt - 1) as usize % len;
-        let round = (first..len).chain(0..first);
-        let round: Vec<usize> = round.filter(|t| left.contains(t)).collect();
-        let free = round.iter().find(|t| self.hold(**t).is_none());
-        let earliest = round.iter().min_by_key(|t| self.hold(**t));
-        *free.or(earliest).unwrap_or(&first)
-    }
-
-    pub(super) fn target_of(&self, wish: Wish) -> usize {
-        let f = &self.facts;
-        match wish {
-            Wish::Again => f.asked,
-            Wish::Retry => {
-                let left = self.left().collect();
-                self.target(f.invalid_before, f.attempt + 1, &left)
-            }
-            Wish::Turn | Wish::Closing(_) => {
-                let left = self.left_next().collect();
-                self.target(f.invalid, 1, &left)
-            }
-        }
-    }
-
-    /// The targets that may be asked in this turn.
-    pub(super) fn left(&self) -> impl Iterator<Item = usize> {
-        let in_turn = &self.facts.dropped_in_turn;
-        self.left_next().filter(|t| !in_turn.contains(t))
-    }
-
-    /// The targets that may be asked in the next turn.
-    pub(super) fn left_next(&self) -> impl Iterator<Item = usize> {
-        (0..self.targets()).filter(|t| !self.facts.dropped.contains(t))
-    }
-
-    /// §1: drops the targets that cannot hold the first request; false where none can.
-    pub(super) fn first_fits(&mut self) -> bool {
-        let holds = |me: &Self, needs: u64| -> BTreeSet<usize> {
-            let mut targets: BTreeSet<usize> = (0..me.targets()).collect();
-            targets.retain(|t| needs <= me.limit(*t));
-            targets
-        };
-        let mut hold = holds(self, self.projected(Wish::Turn));
-        if hold.is_empty() && self.terms.tool_policy != ToolPolicy::Required {
-            hold = holds(self, self.projected(Wish::Closing(ClosingReason::Context)));
-        }
-        if hold.is_empty() {
-            return false;
-        }
-        self.facts.dropped = (0..self.targets()).filter(|t| !hold.contains(t)).collect();
-        true
-    }
-
-    pub(super) fn attempt_of(&self, wish: Wish) -> u32 {
-        match wish {
-            Wish::Again => self.facts.attempt,
-            Wish::Retry => self.facts.attempt + 1,
-            Wish::Turn | Wish::Closing(_) => 1,
-        }
     }
 }

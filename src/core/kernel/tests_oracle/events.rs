@@ -318,15 +318,15 @@ impl Oracle {
 
     /// tool_preflight: a result that does not fit is dropped.
     pub(super) fn weigh(&mut self, at: usize, tokens: u64) -> Slot {
-        let smallest = self
+        let largest = self
             .left_next()
             .map(|t| self.limit(t))
-            .min()
+            .max()
             .unwrap_or(u64::MAX);
         let schema = self.schema(false);
         let results = self.results();
         let f = &mut self.facts;
-        if f.current + f.pending + results + tokens + schema > smallest {
+        if f.current + f.pending + results + tokens + schema > largest {
             f.tripped = true;
             return Slot::Result(estimate(&failed("context window budget exceeded")));
         }

@@ -130,7 +130,9 @@ impl Oracle {
     pub(super) fn wait_before(&self, wish: Wish) -> Option<u64> {
         match wish {
             Wish::Again | Wish::Closing(ClosingReason::Stop) => None,
-            Wish::Retry | Wish::Turn | Wish::Closing(_) => self.hold(self.target_of(wish)),
+            Wish::Elsewhere | Wish::Retry | Wish::Turn | Wish::Closing(_) => {
+                self.hold(self.target_of(wish))
+            }
         }
     }
 
@@ -139,7 +141,7 @@ impl Oracle {
         let wait = self.wait_before(wish)? - self.clock.at;
         let now = self.run_ms();
         let in_step = match wish {
-            Wish::Again | Wish::Retry => now - self.clock.turn_began,
+            Wish::Again | Wish::Elsewhere | Wish::Retry => now - self.clock.turn_began,
             Wish::Turn | Wish::Closing(_) => 0,
         };
         let total = self.terms.total_timeout_ms.saturating_sub(now);

@@ -54,7 +54,7 @@ impl Oracle {
                 && self.facts.inferences + 2 <= self.terms.max_inferences
                 && self.used() + self.promised() + in_flight + expected + next
                     <= self.terms.max_tokens_consumed.0
-                && expected <= self.limit(target)
+                && expected <= self.side_limit(target)
         });
         if !asks {
             self.facts.batch[at].answered = true;

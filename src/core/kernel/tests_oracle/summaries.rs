@@ -49,7 +49,7 @@ impl Oracle {
         let over = self.facts.inferences + 2 > self.terms.max_inferences
             || self.used() + self.promised() + in_flight + expected + next
                 > self.terms.max_tokens_consumed.0
-            || expected > self.limit(target);
+            || expected > self.side_limit(target);
         if over {
             return None;
         }

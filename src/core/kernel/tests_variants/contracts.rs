@@ -227,6 +227,44 @@ pub(super) fn ruled() -> Terms {
     }
 }
 
+/// A small target before a large one, with reserves.
+pub(super) fn two_windows() -> Terms {
+    let mut terms = Terms {
+        targets: vec![
+            TargetTerms {
+                context_window: 60_000,
+                ..target("small")
+            },
+            target("script"),
+        ],
+        max_turns: 3,
+        max_attempts_per_turn: 1,
+        ..loose(ToolPolicy::Optional)
+    };
+    terms.context_budget.reserved_synthesis = 2_000;
+    terms.context_budget.reserved_system = 100;
+    terms
+}
+
+/// Feasible by PRECHECK's arithmetic, and still too small for the first prompt with its tools.
+pub(super) fn first_prompt_of_tools() -> Terms {
+    let mut terms = small(ToolPolicy::Optional);
+    terms.context_budget.context_window = 1_060;
+    for tool in &mut terms.tools {
+        tool.schema_tokens = 50;
+    }
+    terms.context_budget.reserved_synthesis = 0;
+    terms
+}
+
+/// The same under required: no closing turn could follow.
+pub(super) fn first_prompt() -> Terms {
+    let mut terms = small(ToolPolicy::Required);
+    terms.context_budget.context_window = 1_020;
+    terms.context_budget.reserved_synthesis = 0;
+    terms
+}
+
 /// Three targets, of which the second does not hold the first prompt.
 pub(super) fn three_targets() -> Terms {
     Terms {

@@ -16,7 +16,7 @@ const transcript = (() => {
       model_fingerprint model_profile_id note? outcome? policy? predicate? report? seq state_digest step_id target to;
     counters: agents_ok? below_cost_micro_usd? below_tokens? below_tools_ok? calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
       tokens_out turns;
-    checks: detail name ok; context: blocked? ctx expected limit pending projected remaining schema;
+    checks: detail name ok; context: ctx expected limit pending projected remaining schema;
     policy: decision matched; decision: grounds policy rules_hash rules_version; predicate: item name;
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
@@ -56,9 +56,9 @@ const transcript = (() => {
     format_retries inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
     rule asked_by.flow rules_version schema inherited.messages provider_states.message seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
     estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
-    rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
-    provider_state provider_state.target repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks confinement returned.content dropped_targets effects exchanges files flow members messages properties provider_states seen
-    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes members.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
+    rules_hash state_digest workspace; object: action answerer asked_by canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
+    provider_state provider_state.target repair report result returned.error served_by usage value withheld; objects: addresses blocked bring_up checks confinement returned.content dropped_targets effects exchanges files flow members messages properties provider_states seen
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes members.bytes flow.action flow.call tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {

@@ -159,6 +159,7 @@ fn an_agent_reports_as_a_tag_and_is_not_strict() {
     let usual = Some(ToolTransport::XmlFinal);
     assert_eq!((spec.tool_transport, spec.usual_transport), (None, usual));
     assert_eq!(spec.strict_mode, Some(false));
+    assert_eq!(spec.context_budget.force_synthesis_at_ratio, Some(1.0));
     let sets = ["strict_mode=true", "tool_transport=native"];
     let spec = parse_under(AGENT, &sets, ReportFormat::Markdown).unwrap();
     assert_eq!(spec.tool_transport, Some(ToolTransport::Native));

@@ -245,21 +245,21 @@ form! {
     /// The section `context_budget`.
     CONTEXT_BUDGET: ContextBudgetKeys, "context-budget", "when the model is made to answer with what it has" [#[derive(Clone, Debug, Default, PartialEq)] pub struct ContextBudgetSpec -> ContextBudget];
     "context-budget": {
-        context_window: u64, DefaultText = DefaultText("the first target's"),
-        "The window the run counts with, in tokens.";
+        context_window: u64, DefaultText = DefaultText("the largest target's"),
+        "The most tokens of any target's window that the run counts with.";
         buffer: u64, u64 = 256,
         "Tokens that are left free of every window." => inherited, front(&["contextWindowBufferTokens"]);
-        reserved_synthesis: u64, DefaultText = DefaultText("the longest `max_output_tokens`"),
-        "Tokens for the final answer.";
+        reserved_synthesis: u64, DefaultText = DefaultText("the shortest `max_output_tokens`"),
+        "Tokens for the final answer; a target keeps at least its own `max_output_tokens` free.";
         #[recorded]
         reserved_system: u64, u64 = 0,
-        "Tokens for the system prompt.";
+        "Tokens for the system prompt, which counts as at least so many.";
         #[recorded]
         minimum_loop_margin: u64, u64 = 512,
         "Tokens that must be left for the loop to be worth starting." => inherited;
         #[recorded]
         force_synthesis_at_ratio: f64, f64 = 0.85,
-        "The share of the window beyond which the closing turn begins (the last one, without tools), 0 to 1." => inherited;
+        "The share of the largest window beyond which the closing turn begins (the last one, without tools), 0 to 1." => inherited;
     }
 }
 
