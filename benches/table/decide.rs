@@ -203,6 +203,7 @@ fn called(inference: InferenceSeq) -> EventKind {
         gate_breached: false,
         gated: false,
         inference,
+        provider_state: None,
         redacted: false,
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
@@ -215,6 +216,7 @@ fn called(inference: InferenceSeq) -> EventKind {
             repair: None,
             status: AdapterStatus::Native,
             stop: StopReason::End,
+            stop_word: None,
             served_by: None,
             tag_warnings: Vec::new(),
             usage: None,

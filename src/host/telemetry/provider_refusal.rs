@@ -2,7 +2,7 @@
 
 use monolith_core::contract::{ProviderTerms, ProviderType};
 use monolith_core::kernel::OutcomeCode;
-use monolith_core::message::{FailureCode, Parameter, ProviderFaultClass, StopReason};
+use monolith_core::message::{Parameter, ProviderFaultClass, StopReason};
 use monolith_core::view::{LastRequest, Request, RequestEnd, RunView, has_web_page};
 
 /// The provider that refused the last request although no key was sent to it; `None` if one may have been. A header may

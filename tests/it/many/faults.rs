@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::fixture::says;
 use crate::terminal::Terminal;
 
 /// The same command under limits of the shell.
@@ -105,7 +106,7 @@ fn each_result_of_a_list_names_its_file_and_its_task() {
     let listed = documents(&ended.out)
         .into_iter()
         .map(|document| document["listed"].clone());
-    let listed: Vec<serde_json::Value> = listed.collect();
+    let listed: Vec<Value> = listed.collect();
     let task = fixture.json(&["show", "b"]).1["conversation"][0]["content"].clone();
     assert_eq!(
         listed,
@@ -365,7 +366,7 @@ fn runs_wait_where_files_would_run_out_for_their_tool_servers() {
 #[test]
 fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
     let fixture = Fixture::new();
-    fixture.script("tool_policy: optional\n", &[&crate::fixture::says("Done.")]);
+    fixture.script("tool_policy: optional\n", &[&says("Done.")]);
     fixture.write("list.jsonl", &lines(1_000));
     let program = fixture.command(&["run", "--contracts", "list.jsonl", "--max-runs", "4"]);
     // Half a megabyte, or one: the unit differs between shells.
