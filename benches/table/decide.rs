@@ -203,7 +203,6 @@ fn called(inference: InferenceSeq) -> EventKind {
         gate_breached: false,
         gated: false,
         inference,
-        provider_state: None,
         redacted: false,
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
