@@ -99,7 +99,7 @@ fn two_notices_about_plain_text_bring_the_closing_turn() {
     // A fault between them brings no notice, and another answer breaks the row.
     let mut h = Harness::inferring(terms());
     h.answer(text("MIT")).fail(ProviderFaultClass::Network);
-    h.answer(text("MIT"));
+    h.wait().answer(text("MIT"));
     assert_eq!(asked(&h), closing);
     let mut h = Harness::inferring(terms());
     h.answer(text("MIT")).answer(calls(&["read"])).run_tools();

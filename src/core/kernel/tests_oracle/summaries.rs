@@ -83,7 +83,7 @@ impl Oracle {
         if let Some(said) = said
             && let Some(message) = &said.result.canonical_message
             && said.result.status != AdapterStatus::Rejected
-            && matches!(said.result.stop, StopReason::End | StopReason::Unknown)
+            && said.result.stop == StopReason::End
             && message.tool_calls.is_empty()
             && !message.is_blank()
         {
