@@ -7,7 +7,7 @@ use monolith_core::kernel::{
     Check, CheckName, Effect, Event, EventKind, Fold, OutcomeCode, Probed, ProbedTarget, Run,
     RunStarted,
 };
-use monolith_core::message::RunId;
+use monolith_core::message::{AgentMessage, ObjectText, Role, RunId, ToolInvocation};
 use monolith_host::driver::Preview;
 
 /// The result of a run's beginning, as the machine itself decides it. No model is asked.
@@ -32,7 +32,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
         contract_hash: contract.rehash(),
         inherited: None,
         intent_words: Vec::new(),
-        messages: preview.opening.clone(),
+        messages: opening(preview),
         parent: None,
         provider_states: Vec::new(),
         run_id,
@@ -73,6 +73,26 @@ pub(super) fn dry_precheck(preview: &Preview) -> DryPrecheck {
         checks,
         over_budget: fold.run().and_then(over_budget),
     }
+}
+
+/// The first messages. A contract without a target needs a call, and no check looks at its arguments.
+fn opening(preview: &Preview) -> Vec<AgentMessage> {
+    let contract: &ExecutionContract = &preview.contract;
+    let call = |name: &String| ToolInvocation {
+        arguments: ObjectText::empty(),
+        fault: None,
+        id: "call_1".to_owned(),
+        name: name.clone(),
+        raw_payload: None,
+        source_model: String::new(),
+    };
+    let call = contract.allowed_tools.iter().flatten().next().map(call);
+    let call = call.filter(|_| !contract.asks_model());
+    let call = call.map(|call| AgentMessage {
+        tool_calls: vec![call],
+        ..AgentMessage::text(Role::Assistant, "", 0)
+    });
+    preview.opening.iter().cloned().chain(call).collect()
 }
 
 /// The budget that leaves no room for the first request.

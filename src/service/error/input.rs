@@ -103,7 +103,7 @@ pub enum InputFault {
         path: PathBuf,
     },
     /// The author of a list: two of its lines would begin the same run.
-    #[error("lines {first} and {second} of {} have the same run_id, {run_id}; no run was started", path.display())]
+    #[error("run the list {}: lines {first} and {second} have the same run_id, {run_id}", path.display())]
     EqualRunIds {
         first: u64,
         path: PathBuf,

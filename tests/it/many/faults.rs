@@ -85,7 +85,7 @@ fn a_list_with_equal_run_ids_starts_no_run() {
     let line = |run: &str| format!("{{\"contract\": \"c.yaml\", \"run_id\": \"{run}\"}}\n");
     fixture.write("list.jsonl", &[line("a"), line("b"), line("a")].concat());
     let refused = fixture.ends(&["run", "--contracts", "list.jsonl"], 4);
-    let why = "lines 1 and 3 of list.jsonl have the same run_id, a; no run was started";
+    let why = "failed to run the list list.jsonl: lines 1 and 3 have the same run_id, a\n";
     assert!(refused.err.contains(why), "{}", refused.err);
     assert!(!fixture.path("home/runs.db").exists());
     // The lines before the first one are not part of it.
@@ -413,7 +413,7 @@ fn after_ctrl_c_the_first_line_that_has_not_begun_is_named() {
     };
     let named = lines(1);
     check(
-        named.clone() + &hanging() + &named,
+        named.clone() + &hanging() + &named.replace("r0", "r1"),
         1,
         "2 on; 2 starts it\n",
     );

@@ -157,7 +157,8 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
     // Each transition of a step, as of a run, and of what is below it, with the run's name (001 §1).
     for run in ["w.1", "w.2", "w.3", "w.3.1"] {
         let mut lines = ended.err.lines();
-        let is_its = |line: &str| line.starts_with(&format!("{run}  ")) && line.contains("INFER");
+        let is_its =
+            |line: &str| line.starts_with(&format!("{run}  ")) && line.contains("PRECHECK → ");
         assert!(lines.any(is_its), "{run}: {}", ended.err);
     }
 }
