@@ -176,7 +176,8 @@ fn every_reachable_outcome_is_the_end_of_a_case() {
         if !classes.is_empty() {
             (*classes).clone_into(&mut class);
         }
-        if meaning.contains("not in this version") {
+        // A case plays a model; `kernel::tests_given` has the runs that ask none.
+        if meaning.contains("not in this version") || meaning.contains("asks no model") {
             continue;
         }
         for class in class.split(", ") {

@@ -84,8 +84,9 @@ fn bodies(count: usize, arguments: &str) -> Vec<(&'static str, String)> {
         let all: Vec<String> = (0..count).map(one).collect();
         all.join(",")
     };
+    let text = serde_json::json!(arguments);
     let chat =
-        calls(&|n| format!(r#"{{"id":"{n}","function":{{"name":"f","arguments":{arguments}}}}}"#));
+        calls(&|n| format!(r#"{{"id":"{n}","function":{{"name":"f","arguments":{text}}}}}"#));
     let chat = format!(
         r#"{{"choices":[{{"message":{{"tool_calls":[{chat}]}},"finish_reason":"tool_calls"}}]}}"#
     );
@@ -159,13 +160,12 @@ const SUITE: &str = concat!(
 /// The verdict over a call whose only argument is `text`, which is in the body unchanged.
 fn written_in(text: &[u8]) -> String {
     let body = [
-        br#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"v":"#
-            .as_slice(),
+        br#"{"content":[{"type":"tool_use","id":"a","name":"f","input":{"v":"#.as_slice(),
         text,
-        br#"}}}]},"finish_reason":"tool_calls"}]}"#,
+        br#"}}],"stop_reason":"tool_use"}"#,
     ]
     .concat();
-    verdict(&decode("openai-chat/1", [body.as_slice()]))
+    verdict(&decode("anthropic-messages/1", [body.as_slice()]))
 }
 
 /// The verdict over a call whose arguments are given as the text of a JSON string.

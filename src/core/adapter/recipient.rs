@@ -60,6 +60,18 @@ const ANY: ServerRules = ServerRules {
     signs_calls: false,
 };
 
+/// True if the model refuses a call without a signature: from Gemini 3 on, which the names of the latest ones are, too.
+pub(super) fn wants_signatures(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let Some(version) = name.strip_prefix("gemini-") else {
+        return false;
+    };
+    let major: String = version.chars().take_while(char::is_ascii_digit).collect();
+    major
+        .parse::<u32>()
+        .map_or_else(|_| version.contains("latest"), |major| major >= 3)
+}
+
 /// The servers of OpenAI's chat protocol with rules of their own: a part of the address or of the model's name, and the rules.
 const SERVERS: [(&[&str], ServerRules, IdForm); 5] = [
     (
@@ -134,9 +146,11 @@ impl Recipient {
             let is_known = |name: &String| words.iter().any(|word| name.contains(word));
             names.iter().any(is_known) && (!is_router || rules.wants_reasoning)
         });
-        let (rules, form) = rules.map_or((ANY, IdForm::Text(usize::MAX)), |(_, rules, form)| {
-            (*rules, *form)
-        });
+        let (mut rules, form) = rules
+            .map_or((ANY, IdForm::Text(usize::MAX)), |(_, rules, form)| {
+                (*rules, *form)
+            });
+        rules.signs_calls |= !is_router && wants_signatures(&target.model);
         Self {
             rules,
             ..Self::of(terms, target, form)

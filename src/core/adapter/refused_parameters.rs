@@ -20,6 +20,7 @@ const REFUSAL_WORDS: &[&str] = &[
     "extra fields not permitted",
     "extra_forbidden",
     "field required to be absent",
+    "incompatible",
     "invalid",
     "is not enabled",
     "may not be",
@@ -308,6 +309,18 @@ mod tests {
     }
 
     #[test]
+    fn a_member_of_a_message_that_is_refused_is_the_state_of_its_provider() {
+        for message in [
+            "Unknown parameter: 'messages[1].phase'.",
+            "messages.2.reasoning_content: Extra inputs are not permitted",
+        ] {
+            let param = Some("messages[1].phase");
+            assert_eq!(refused_parameters(None, message), [ProviderState]);
+            assert_eq!(refused_parameters(param, message), [ProviderState]);
+        }
+    }
+
+    #[test]
     fn a_plain_word_or_another_fault_names_no_parameter() {
         for message in [
             "",
@@ -315,7 +328,8 @@ mod tests {
             "Invalid 'messages[0].content': a string is not supported",
             "the model does not support thinking",
             "temperature",
-            "Unknown parameter: 'messages[1].phase'.",
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
         ] {
             assert_eq!(refused_parameters(None, message), [], "{message}");
         }

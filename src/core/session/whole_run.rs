@@ -209,7 +209,7 @@ impl Session {
                     bring_up,
                     confinement,
                     contract_hash: self.contract.rehash(),
-                    elapsed_ms: self.stood_still(unix_ms),
+                    elapsed_ms: self.stood_still(at_ms, unix_ms),
                     tool_servers,
                     tools_changed,
                 };
@@ -415,9 +415,11 @@ impl Session {
     }
 
     /// Milliseconds by the wall clock in which the run's own clock stood still, and which no resume has recorded yet.
-    fn stood_still(&self, unix_ms: u64) -> u64 {
+    fn stood_still(&self, at_ms: u64, unix_ms: u64) -> u64 {
         let progress = self.progress.as_ref();
-        let shown = progress.map_or(u64::MAX, |p| p.zero_unix_ms.saturating_add(p.at_ms));
+        let shown = progress.map_or(u64::MAX, |p| {
+            p.zero_unix_ms.saturating_add(p.at_ms.max(at_ms))
+        });
         unix_ms.saturating_sub(shown)
     }
 

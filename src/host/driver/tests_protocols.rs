@@ -188,8 +188,9 @@ async fn a_script_of_every_protocol_plays_and_replays() {
 /// Arguments that a parser would change: key order, escapes that need none, numbers beyond a double, digits that mean nothing.
 const ODD: &str = r#"{"z":"x86","a":"\u0000\u0041\/","n":1e400,"m":{"y":1.50,"x":-0.0,"w":[1E2, 12345678901234567890123]},"é":"\ud83d\ude00 😀"}"#;
 
-/// A call of `name` in every protocol, with unchanged arguments.
-fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
+/// A call of `name` in every protocol, with unchanged arguments, and the mode that the shape needs: strict mode rejects arguments
+/// that are an object where the protocol has a text.
+fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, &'static str, String)> {
     let quoted = Value::from(arguments).to_string();
     let chat = format!(
         r#"{{"choices":[{{"message":{{"content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"{name}","arguments":{quoted}}}}}]}},"finish_reason":"tool_calls"}}]}}"#
@@ -211,15 +212,16 @@ fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
     let ollama = format!(
         r#"{{"message":{{"content":"","tool_calls":[{{"function":{{"name":"{name}","arguments":{arguments}}}}}]}},"done":true,"done_reason":"stop"}}"#
     );
+    let strict = "strict_mode=true";
     vec![
-        ("openai-chat", chat.clone()),
-        ("openai-chat", object),
-        ("openai-chat", streamed),
-        ("openrouter-chat", chat),
-        ("openai-responses", responses),
-        ("anthropic-messages", anthropic),
-        ("gemini", gemini),
-        ("ollama-chat", ollama),
+        ("openai-chat", strict, chat.clone()),
+        ("openai-chat", "strict_mode=false", object),
+        ("openai-chat", strict, streamed),
+        ("openrouter-chat", strict, chat),
+        ("openai-responses", strict, responses),
+        ("anthropic-messages", strict, anthropic),
+        ("gemini", strict, gemini),
+        ("ollama-chat", strict, ollama),
     ]
 }
 
@@ -228,12 +230,12 @@ async fn arguments_reach_a_tool_server_as_the_model_wrote_them() {
     let Some(tools) = tool_server("") else {
         return;
     };
-    for (proto, body) in call_bodies("s__args", ODD) {
+    for (proto, mode, body) in call_bodies("s__args", ODD) {
         let folder = tempfile::tempdir().unwrap();
         let stream = body.starts_with("data:");
         let asked = json!({"proto": proto, "stream": stream, "response": body});
         std::fs::write(folder.path().join("script.jsonl"), asked.to_string()).unwrap();
-        let sets = [tools.as_str(), "max_attempts_per_turn=1"];
+        let sets = [tools.as_str(), mode, "max_attempts_per_turn=1"];
         let finished = run(folder.path(), "type: scripted, file: script.jsonl", &sets).await;
         let talk = finished.run.conversation();
         assert_eq!(talk[1].tool_calls[0].arguments.as_str(), ODD, "{proto}");
@@ -251,12 +253,12 @@ async fn arguments_reach_a_tool_server_as_the_model_wrote_them() {
 #[tokio::test]
 async fn a_built_in_tool_is_given_what_the_model_wrote() {
     let text = r#"{"text":"x86 \u0000 \u0041\/ 1e400 \ud83d\ude00"}"#;
-    for (proto, body) in call_bodies("echo", text) {
+    for (proto, mode, body) in call_bodies("echo", text) {
         let folder = tempfile::tempdir().unwrap();
         let stream = body.starts_with("data:");
         let asked = json!({"proto": proto, "stream": stream, "response": body});
         std::fs::write(folder.path().join("script.jsonl"), asked.to_string()).unwrap();
-        let sets = ["tools.builtin=[echo]", "max_attempts_per_turn=1"];
+        let sets = ["tools.builtin=[echo]", mode, "max_attempts_per_turn=1"];
         let finished = run(folder.path(), "type: scripted, file: script.jsonl", &sets).await;
         let talk = finished.run.conversation();
         assert_eq!(talk[1].tool_calls[0].arguments.as_str(), text, "{proto}");

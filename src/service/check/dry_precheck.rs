@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::text::numbers::grouped;
+use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::{
     Check, CheckName, Effect, Event, EventKind, Fold, OutcomeCode, Probed, ProbedTarget, Run,
     RunStarted,

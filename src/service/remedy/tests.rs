@@ -119,6 +119,7 @@ fn only_a_success_needs_no_remedy() {
         OutcomeCode::TextFallback,
         OutcomeCode::Synthesis,
         OutcomeCode::FinalMessage,
+        OutcomeCode::ToolResult,
     ];
     assert_eq!(none.collect::<Vec<_>>(), successes);
 }

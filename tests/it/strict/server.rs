@@ -176,8 +176,19 @@ impl Server {
         self.provider
     }
 
+    /// The log without the one refusal that tells a client which host it asks: an address on loopback is none of
+    /// Mistral's, so the first streamed request asks for usage and is repeated without it.
     pub fn log(&self) -> Log {
-        self.log.lock().unwrap().clone()
+        let mut log = self.log.lock().unwrap().clone();
+        let asks_usage = |refusal: &String| refusal.contains("stream_options");
+        let first = log.refused.iter().position(asks_usage);
+        if let Some(at) = first.filter(|_| self.provider == Provider::Mistral) {
+            log.refused.remove(at);
+            if let Some(request) = log.requests.iter().position(|(_, status)| *status == 422) {
+                log.requests.remove(request);
+            }
+        }
+        log
     }
 }
 

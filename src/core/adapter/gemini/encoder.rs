@@ -11,7 +11,9 @@ use crate::adapter::body::{Encode, RequestBody};
 use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::members::others;
-use crate::adapter::recipient::{FOREIGN_SIGNATURE, IdForm, Recipient, SentPart, is_silent};
+use crate::adapter::recipient::{
+    FOREIGN_SIGNATURE, IdForm, Recipient, SentPart, is_silent, wants_signatures,
+};
 use crate::adapter::rendered_messages::reasoning_budget;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
@@ -157,18 +159,6 @@ fn rendered(
 
 const CALL: &str = "functionCall";
 const SIGNATURE: &str = "thoughtSignature";
-
-/// True if the model refuses a call without a signature: from Gemini 3 on, which the names of the latest ones are, too.
-fn wants_signatures(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let Some(version) = name.strip_prefix("gemini-") else {
-        return false;
-    };
-    let major: String = version.chars().take_while(char::is_ascii_digit).collect();
-    major
-        .parse::<u32>()
-        .map_or_else(|_| version.contains("latest"), |major| major >= 3)
-}
 
 /// The id that the provider gave the call with these members; none if the provider knows the call by its order.
 fn own_id(members: &str) -> Option<String> {

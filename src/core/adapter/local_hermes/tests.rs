@@ -261,10 +261,7 @@ fn calls_are_distinguished_from_text_without_guessing() {
             "CALL_SHAPE /tool_calls/0",
         ),
         ("<tool_call>[1]</tool_call>", "CALL_SHAPE /tool_calls/0"),
-        (
-            "<tool_call>{\"name\":\"a\"}</tool_call>",
-            "ARGS_NOT_OBJECT /tool_calls/0",
-        ),
+        ("<tool_call>{\"name\":\"a\"}</tool_call>", "\"\" a{}"),
         (
             "<tool_call>{\"name\":\"a\",\"arguments\":\"{}\"}</tool_call>",
             "ARGS_NOT_OBJECT /tool_calls/0",
@@ -324,8 +321,10 @@ fn an_answer_in_pieces_decodes_the_same_and_a_cut_one_is_rejected() {
     for cut in 1..bytes.len() - 1 {
         let rest = &bytes[..cut];
         let expect = match std::str::from_utf8(rest) {
-            Ok(_) => "fault STREAM_INCOMPLETE ",
-            Err(_) => "fault BODY_INVALID_JSON ",
+            Ok(_) => {
+                "InvalidResponse: the response ended before the answer did (STREAM_INCOMPLETE)"
+            }
+            Err(_) => "InvalidResponse: the response is not JSON (BODY_INVALID_JSON)",
         };
         assert_eq!(verdict(decode_bytes(rest)), expect, "cut off at {cut}");
     }
@@ -334,8 +333,14 @@ fn an_answer_in_pieces_decodes_the_same_and_a_cut_one_is_rejected() {
         let bytes = [text.as_slice(), more.as_bytes()].concat();
         assert_eq!(verdict(decode_bytes(&bytes)), expect);
     };
-    check("hello\n", "fault BODY_INVALID_JSON ");
-    check("{\"words\":\"b\"}\n", "fault BODY_SHAPE ");
+    check(
+        "hello\n",
+        "InvalidResponse: the response is not JSON (BODY_INVALID_JSON)",
+    );
+    check(
+        "{\"words\":\"b\"}\n",
+        "InvalidResponse: the response holds no message of the protocol (BODY_SHAPE)",
+    );
     check(
         "{\"fault\":\"model\",\"message\":\"no memory\"}\n",
         "Model: no memory",

@@ -476,7 +476,7 @@ fn usage_is_taken_from_wherever_it_is_reported() {
     check(&body.replace("{\"index\"", &format!("{{\"usage\":{usage},\"index\"")));
     let cut = format!(
         "{}data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: {{\"choices\":[],\"usage\":null}}\n\n",
-        stream(&[r#"{{"content":"x"}}"#], "stop").replace("data: [DONE]\n\n", "")
+        stream(&[r#"{"content":"x"}"#], "stop").replace("data: [DONE]\n\n", "")
     );
     check(&cut);
     assert_eq!(result(&body).usage, None);

@@ -168,7 +168,10 @@ fn markup_that_breaks_its_form_rejects_the_message() {
         "<tool_call>{\"name\":\"f\",\"arguments\":{}} then <tool_call>",
         CALL_SHAPE,
     );
-    check("<tool_call>{\"name\":\"f\"}</tool_call>", CALL_SHAPE);
+    check(
+        "<tool_call>{\"name\":\"f\"}</tool_call>",
+        "\"\" [call_1 f {}]",
+    );
     check(
         "<tool_call>{\"name\":7,\"arguments\":{}}</tool_call>",
         CALL_SHAPE,
@@ -268,10 +271,7 @@ fn reasoning_is_split_off_and_never_holds_a_call() {
             "\"\" (hm) [call_1 f {}]",
         );
         check("<think></think>MIT.", "\"MIT.\"");
-        check(
-            "<think>hm",
-            "fault STREAM_INCOMPLETE /choices/0/message/content",
-        );
+        check("<think>hm", "\"\" (hm)");
         check("see <think>", "\"see <think>\"");
     }
     check(

@@ -73,10 +73,20 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
 
 #[test]
 fn a_turn_without_an_answer_names_every_fault_of_it_once() {
+    // Each fault asks for a wait that is over by the next event.
+    let fails = |inference, message| {
+        let EventKind::InferenceFailed(mut failed) = failed(inference, message) else {
+            panic!("a failed request is one");
+        };
+        failed.fault.retry_after_ms = Some(1);
+        EventKind::InferenceFailed(failed)
+    };
     let (_, view) = run_of(&[
-        failed(1, "overloaded"),
-        failed(2, "no such model"),
-        failed(3, "overloaded"),
+        fails(1, "overloaded"),
+        EventKind::TimerFired,
+        fails(2, "no such model"),
+        EventKind::TimerFired,
+        fails(3, "overloaded"),
     ]);
     let why = "model: overloaded. Every attempt of the turn ended in a provider error. (before it: model: no such model)";
     assert_eq!(reason::why(&view).as_deref(), Some(why));

@@ -32,7 +32,7 @@ const transcript = (() => {
     tool_calls: arguments fault? id name raw_payload? source_model;
     provider_state: left_out? members target; members: bytes length? name? place; target: adapter_version model provider; provider_states: message provider_state;
     inference_returned: gate_breached gated? inference provider_state? redacted? request_hash result server_headers? usage;
-    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?;
+    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? served_by? status stop stop_word? tag_warnings? usage? withheld?;
     tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value;
     tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;

@@ -208,6 +208,7 @@ fn a_call_that_nobody_could_read_is_told_with_its_code() {
 #[test]
 fn what_goes_wrong_is_told_in_its_own_words() {
     let fault = ProviderFault {
+        retry_after_ms: Some(50),
         status: Some(503),
         ..ProviderFault::new(ProviderFaultClass::Model, "over\u{202e}loaded")
     };
@@ -223,18 +224,19 @@ fn what_goes_wrong_is_told_in_its_own_words() {
         &[
             probed(true),
             failed,
+            EventKind::TimerFired,
             returned(2, None),
             EventKind::Interrupted(Interrupter::Abort),
         ],
         &[
             "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
             "0.200s  INFER → COMMIT   model (503): over\\u{202e}loaded",
-            "0.200s  COMMIT → INFER   retry; asks demo/script, attempt 2",
-            "0.300s  INFER → VALIDATE_CALLS   rejected: ARGS_INVALID_JSON at \"/choices/0\"",
-            "0.300s  VALIDATE_CALLS → COMMIT   rejected: ARGS_INVALID_JSON at /choices/0",
-            "0.300s  COMMIT → INFER   retry; asks demo/script, attempt 3",
-            "0.400s  INFER → COMMIT   aborted",
-            "0.400s  COMMIT → TERMINATE   1 turn, 3 inferences, 0 calls executed, 0 tokens",
+            "0.200s  COMMIT → INFER   retry; waits until 0.250s, attempt 2",
+            "0.400s  INFER → VALIDATE_CALLS   rejected: ARGS_INVALID_JSON at \"/choices/0\"",
+            "0.400s  VALIDATE_CALLS → COMMIT   rejected: ARGS_INVALID_JSON at /choices/0",
+            "0.400s  COMMIT → INFER   retry; asks demo/script, attempt 3",
+            "0.500s  INFER → COMMIT   aborted",
+            "0.500s  COMMIT → TERMINATE   1 turn, 3 inferences, 0 calls executed, 0 tokens",
         ],
     );
 }
