@@ -326,7 +326,8 @@ fn an_answer_in_pieces_decodes_the_same_and_a_cut_one_is_rejected() {
             }
             Err(_) => "InvalidResponse: the response is not JSON (BODY_INVALID_JSON)",
         };
-        assert_eq!(verdict(decode_bytes(rest)), expect, "cut off at {cut}");
+        let got = verdict(decode_bytes(rest));
+        assert!(got.starts_with(expect), "cut off at {cut}: {got}");
     }
     let text = b"{\"text\":\"a\"}\n";
     let check = |more: &str, expect: &str| {
