@@ -61,7 +61,7 @@ impl Harness {
             json!({"role": "assistant", "content": "counted"}),
         ];
         let lines = said.clone().map(|message| {
-            let choice = json!({"index": 0, "message": message});
+            let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
             json!({"response": {"choices": [choice]}, "delay_ms": 2}).to_string()
         });
         std::fs::write(folder.path().join("s.jsonl"), lines.join("\n")).unwrap();
@@ -106,7 +106,7 @@ impl Harness {
             json!({"role": "assistant", "content": "led"}),
         ];
         let lines = said.map(|message| {
-            let choice = json!({"index": 0, "message": message});
+            let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
             json!({"response": {"choices": [choice]}, "delay_ms": 2}).to_string()
         });
         std::fs::write(folder.path().join("lead.jsonl"), lines.join("\n")).unwrap();

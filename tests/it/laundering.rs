@@ -259,7 +259,7 @@ fn the_output_of_a_step_keeps_its_labels_in_the_next_one() {
     check(
         "three",
         "{id: send, tool: echo, arguments: {text: mallory}}",
-        "synthesis",
+        "tool_result",
     );
 }
 

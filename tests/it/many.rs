@@ -106,7 +106,7 @@ impl Model {
         } else {
             json!({"role": "assistant", "content": "done"})
         };
-        json!({"choices": [{"index": 0, "message": message}]}).to_string()
+        json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).to_string()
     }
 
     fn set(&self, change: impl FnOnce(&mut Counts)) {

@@ -19,8 +19,7 @@ fn what_was_refused_is_told_by_tool_field_and_rule() {
     let printed = fixture
         .ends(&["run", "c.yaml", "--run-id", "r1", "--verbose"], 5)
         .printed();
-    let refused =
-        "refused echo: TOOL_VALIDATION_ERROR: /text: type: value is not of type \"string\"";
+    let refused = "refused echo: TOOL_VALIDATION_ERROR: /text: type: value is not of type \"string\". Arguments: {text: string}";
     let line = format!("VALIDATE_CALLS → COMMIT   {refused}");
     assert_eq!(printed.matches(&line).count(), 3, "{printed}");
     assert!(

@@ -277,11 +277,14 @@ fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
         let call = json!({"id": format!("c{n}"), "type": "function",
             "function": {"name": "read_file", "arguments": arguments}});
         let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
-        json!({"response": {"choices": [{"index": 0, "message": message}]}}).to_string()
+        json!({"response": {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}}).to_string()
     };
     let mut lines: Vec<String> = (0..7).map(reads).collect();
     let said = json!({"role": "assistant", "content": "read"});
-    lines.push(json!({"response": {"choices": [{"index": 0, "message": said}]}}).to_string());
+    lines.push(
+        json!({"response": {"choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}})
+            .to_string(),
+    );
     std::fs::write(harness.path().join("s.jsonl"), lines.join("\n")).unwrap();
     let contract = json!({
         "task": "Read.",

@@ -39,8 +39,9 @@ const DOCTOR: &str = "monolith doctor --contract c.yaml asks the server";
 
 #[test]
 fn a_request_without_a_key_that_is_refused_says_that_none_was_sent_and_how_one_is_named() {
-    for status in ["401 X", "403 X"] {
-        let address = answering(status, "{}");
+    let body = r#"{"error": {"message": "invalid api key"}}"#;
+    for (status, body) in [("401 X", "{}"), ("403 X", body)] {
+        let address = answering(status, body);
         let fixture = Fixture::new();
         fixture.web(&format!("base_url: '{address}/v1'"), "");
         let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
@@ -357,7 +358,7 @@ fn a_server_that_did_not_come_up_is_named_once_with_its_cause() {
 #[test]
 fn a_web_server_in_the_place_of_a_models_is_named_with_what_the_address_lacks() {
     let page = "<!DOCTYPE HTML>\n<html><body>Unsupported method ('POST')</body></html>";
-    for (status, code) in [("501 X", 4), ("405 X", 4), ("200 X", 1), ("302 X", 1)] {
+    for (status, code) in [("501 X", 4), ("405 X", 4), ("200 X", 1), ("302 X", 4)] {
         let address = answering(status, page);
         let fixture = Fixture::new();
         fixture.web(&format!("base_url: '{address}'"), "");

@@ -7,7 +7,7 @@ use super::fold::{
 };
 use super::frames::{Frame, Frames};
 use super::parameter_types::ParameterTypes;
-use super::retry_after::retry_after_ms;
+use super::retry_after::{retry_after_ms, with_retry_after};
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::surrogates::join_halves;
 use super::thinking::{after_reasoning, without_reasoning};
@@ -484,7 +484,7 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
                     Ok(None) if !known => return self.no_answer("the body is no event stream"),
                     Ok(Some(event)) if !self.fold.is_done() => {
                         if let Err(failure) = self.event(&event) {
-                            self.fold.progress().fail(at_the_end(failure));
+                            self.fold.progress().fail(failure.at_the_end());
                         }
                     }
                     Ok(_) => {}
@@ -494,24 +494,5 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
             }
         };
         self.verdict(form, whole.as_deref())
-    }
-}
-
-/// `fault` with the wait that the headers ask for, else with the one that the body asked for.
-fn with_retry_after(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault {
-    let wait = retry_after_ms(&meta.headers, meta.received_unix_ms);
-    ProviderFault {
-        retry_after_ms: wait.or(fault.retry_after_ms),
-        ..fault
-    }
-}
-
-/// Converts a failure of the last event if the blank line after it is missing: text that does not parse was cut.
-fn at_the_end(failure: Failure) -> Failure {
-    match failure.code {
-        FailureCode::BodyInvalidJson if failure.pointer.is_empty() => {
-            Failure::new(FailureCode::StreamIncomplete, "")
-        }
-        _ => failure,
     }
 }

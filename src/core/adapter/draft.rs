@@ -34,7 +34,7 @@ impl Draft {
         self.content.push_str(text);
         match self.parts.last_mut() {
             Some(last) if members.is_empty() && last.continues_as_text() => {
-                last.lengthen(text.len())
+                last.lengthen(text.len());
             }
             _ if text.is_empty() && members.is_empty() => {}
             _ => self.parts.push(StateMember::text(text.len(), members)),

@@ -51,6 +51,16 @@ impl Failure {
         excerpt(&tail, tail.len())
     }
 
+    /// The failure of a last event whose closing blank line is missing: text that does not parse was cut.
+    pub(super) fn at_the_end(self) -> Self {
+        match self.code {
+            FailureCode::BodyInvalidJson if self.pointer.is_empty() => {
+                Self::new(FailureCode::StreamIncomplete, "")
+            }
+            _ => self,
+        }
+    }
+
     /// The failure as a fault, if the server is to blame. Its words hold nothing of the response: it may be withheld.
     pub(super) fn of_server(&self, raw_hash: Digest, status: u16) -> ProviderFault {
         let what = match self.code {

@@ -93,8 +93,8 @@ fn join(key: &str, value: &mut Value, piece: Value) {
         (Value::String(text), Value::String(more)) if !WHOLE.contains(&key) => text.push_str(&more),
         (Value::Array(list), Value::Array(pieces)) => {
             for piece in pieces {
-                match list.last_mut().filter(|last| continues(last, &piece)) {
-                    Some(last) => join("", last, piece),
+                match list.last_mut().filter(|held| continues(held, &piece)) {
+                    Some(held) => join("", held, piece),
                     None => list.push(piece),
                 }
             }

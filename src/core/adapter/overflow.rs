@@ -71,5 +71,5 @@ pub(super) fn is_rate(words: &str) -> bool {
 pub(super) fn is_overflow(words: &str) -> bool {
     let has = |row: &&[&str]| row.iter().all(|part| words.contains(part));
     let is_other = is_rate(words) || OUTPUT.iter().any(|phrase| words.contains(phrase));
-    !is_other && OVERFLOW.iter().any(|row| has(&row))
+    !is_other && OVERFLOW.iter().any(has)
 }

@@ -124,7 +124,7 @@ const SERVERS: [(&[&str], ServerRules, IdForm); 5] = [
 ];
 
 /// A part of a message of the model, in the order in which it is sent, with the members that only the provider knows.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum SentPart<'m> {
     /// The JSON text of a part as it came.
     Block(&'m str),

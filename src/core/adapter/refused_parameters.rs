@@ -76,7 +76,8 @@ pub(super) fn refused_parameters(param: Option<&str>, message: &str) -> Vec<Para
     if found.is_empty() && REFUSAL_WORDS.iter().any(|phrase| words.contains(phrase)) {
         let misses = MISSING_WORDS.iter().any(|phrase| words.contains(phrase));
         for parameter in named_in(&message) {
-            if !found.contains(&parameter) && !(misses && parameter == Parameter::ProviderState) {
+            let is_missed = misses && parameter == Parameter::ProviderState;
+            if !is_missed && !found.contains(&parameter) {
                 found.push(parameter);
             }
         }

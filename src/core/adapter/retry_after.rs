@@ -2,7 +2,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use crate::message::MAX_EXACT;
+use super::ResponseMeta;
+use crate::message::{MAX_EXACT, ProviderFault};
 
 /// Milliseconds that the provider asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date
 /// relative to `now_unix_ms`. None if it is missing, unreadable or not positive.
@@ -97,6 +98,15 @@ fn part_ms(text: &str) -> Option<(f64, &str)> {
         ends.then_some((rest, *unit_ms))
     })?;
     Some((number * unit_ms, rest))
+}
+
+/// `fault` with the wait that the headers ask for, else with the one that the body asked for.
+pub(super) fn with_retry_after(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault {
+    let wait = retry_after_ms(&meta.headers, meta.received_unix_ms);
+    ProviderFault {
+        retry_after_ms: wait.or(fault.retry_after_ms),
+        ..fault
+    }
 }
 
 #[cfg(test)]

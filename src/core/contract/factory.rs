@@ -251,11 +251,14 @@ fn targets(
             .context_window
             .or(model_of(target, given).and_then(|model| model.context_window))
             .or(given.context_window)
-            .or(found.and_then(|t| t.context_window))
-            .or(spec.context_budget.context_window);
+            .or(found.and_then(|t| t.context_window));
         let known = known(spec, (target, given), found);
         let of_catalogue = known.as_ref().and_then(|entry| entry.context_window);
-        let context_window = stated.or(of_catalogue).or(profile.context_window);
+        // The run's own window caps every target, and stands for one that nothing else knows.
+        let context_window = stated
+            .or(of_catalogue)
+            .or(spec.context_budget.context_window)
+            .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
         // Where no tool is offered nothing is rendered and nothing is read: text that looks like a call is text then.
         let adapters = Adapters {

@@ -2,6 +2,10 @@
 
 use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
+/// The rule of [`is_tool_name`], for people.
+pub const NAME_RULE: &str =
+    "it is not 1 to 256 bytes of visible characters without `*`, which rules read as a pattern";
+
 /// The reason that no contract can be made. All are faults of the author, or of the tool servers the author chose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactoryError {
@@ -97,10 +101,7 @@ pub enum FactoryError {
         second: String,
     },
     /// No contract can hold a tool of that name.
-    #[error(
-        "the tool name {name:?} of {origin}: {}",
-        super::offered_tools::NAME_RULE
-    )]
+    #[error("the tool name {name:?} of {origin}: {}", NAME_RULE)]
     ToolNameIllegal {
         /// The exposed name, cut to 100 characters.
         name: String,

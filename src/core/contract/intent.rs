@@ -5,8 +5,10 @@ use std::sync::LazyLock;
 use super::{Grounds, Page, PolicyDecision, ToolPolicy};
 use crate::message::{Digest, char_prefix};
 
+mod findings;
 mod judge;
 mod lexicon;
+mod reference;
 mod text;
 mod unspaced;
 
@@ -50,8 +52,8 @@ impl IntentPolicyResolver {
             (Some(Page::Chat), _) => (Grounds::ChatPage, ToolPolicy::Forbidden, Vec::new()),
             (Some(Page::Code), _) => {
                 let task = char_prefix(task.unwrap_or_default(), MAX_TASK_BYTES);
-                let verdict = judge::judge(task, &PARSED);
-                let matched = judge::distinct(verdict.grounds, MAX_MATCHED);
+                let verdict = verdict(task.trim());
+                let matched = findings::distinct(verdict.grounds, MAX_MATCHED);
                 if verdict.needs_tools {
                     (Grounds::CodeIntent, ToolPolicy::Required, matched)
                 } else {
@@ -70,6 +72,14 @@ impl IntentPolicyResolver {
             },
             matched,
         }
+    }
+}
+
+/// The verdict over a task in its language.
+fn verdict(task: &str) -> findings::Verdict {
+    match text::language(task, &PARSED) {
+        language @ ("ja" | "zh") => unspaced::judge(task, language, &PARSED),
+        language => judge::judge(task, language, &PARSED),
     }
 }
 

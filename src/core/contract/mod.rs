@@ -106,7 +106,7 @@ pub(crate) use execution_contract::canonical;
 pub(crate) use execution_contract::check_document_size;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
-pub use factory_error::FactoryError;
+pub use factory_error::{FactoryError, NAME_RULE};
 pub(crate) use final_report::FinalReportTerms;
 pub use final_report::{FINAL_REPORT, FinalReport, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
@@ -122,7 +122,7 @@ pub use masking::{MASK, masked_argument, masked_text, masked_value, masked_whole
 pub use model_facts::{ModelFacts, ThinkingForm};
 pub use oauth_terms::{OAuthGrant, OAuthTerms};
 pub use offer_difference::change_of_tool;
-pub use offered_tools::{NAME_RULE, is_tool_name};
+pub use offered_tools::is_tool_name;
 pub use pinned_offers::{PinnedOffers, changed_offers, pins_schema};
 pub(crate) use prices::RunPrices;
 pub use prices::{ModelPrice, PriceTable};

@@ -14,9 +14,6 @@ use crate::message::{MAX_EXACT, TokenCounter, invisible_code_points};
 
 /// The most bytes of a tool's exposed name.
 const MAX_NAME_BYTES: usize = 256;
-/// The rule of [`is_tool_name`], for people.
-pub const NAME_RULE: &str =
-    "it is not 1 to 256 bytes of visible characters without `*`, which rules read as a pattern";
 
 /// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
 /// the exposed ones are in every request.

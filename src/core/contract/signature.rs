@@ -71,7 +71,7 @@ fn kind(schema: &Value, depth: u8) -> String {
     };
     match schema.get("type") {
         Some(Value::String(name)) => named(name),
-        Some(Value::Array(names)) => joined(names.iter().filter_map(Value::as_str).map(named)),
+        Some(Value::Array(types)) => joined(types.iter().filter_map(Value::as_str).map(named)),
         _ => "any".to_owned(),
     }
 }

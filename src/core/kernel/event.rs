@@ -286,7 +286,7 @@ pub struct InferenceReturned {
     /// Set by a local backend whose mask was closed and which nevertheless returned prose.
     pub gate_breached: bool,
     /// Set where the answer came through a closed token gate, so that its raw bytes may hold text that is held back.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
     /// The inference that this answers.
     pub inference: InferenceSeq,
@@ -295,7 +295,7 @@ pub struct InferenceReturned {
     pub provider_state: Option<Box<ProviderState>>,
     /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
     /// the run's salt.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// BLAKE3 over the request body as sent. The body itself is not kept: the adapter gives it again, byte for byte.
     pub request_hash: Digest,
@@ -315,13 +315,13 @@ pub struct InferenceFailed {
     /// Cause.
     pub fault: ProviderFault,
     /// Set where the token gate was closed, so that what arrived may hold text that is held back.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gated: bool,
     /// The inference that this answers.
     pub inference: InferenceSeq,
     /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
     /// the run's salt.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// BLAKE3 over the request body; absent where no request could be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -492,12 +492,4 @@ pub struct Resumed {
 )]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over by reference"
-)]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }

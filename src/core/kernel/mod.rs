@@ -20,6 +20,7 @@ mod approval;
 mod batch;
 mod bring_up_fault;
 mod child_run;
+mod clock;
 mod commit;
 mod context;
 mod delegate;
@@ -108,6 +109,7 @@ mod validate_calls;
 
 pub use bring_up_fault::{BringUpCause, BringUpFault};
 pub use child_run::{ChildEnd, Inherited};
+pub(crate) use clock::RunClock;
 pub use edges::EDGES;
 pub use effect::GivenInput;
 pub use effect::{CallOrder, DelegateOrder, Effect, InferRequest, ToolExposure};
@@ -130,7 +132,6 @@ pub(crate) use gate::Admitted;
 #[cfg(debug_assertions)]
 pub use guard::{Guard, mutation::without};
 pub(crate) use history::conversation_digest;
-pub(crate) use machine::RunClock;
 pub(crate) use observe::observation_tokens;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub use predicate::{Predicate, PredicateName};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use statig::blocking::{IntoStateMachineExt, StateMachine};
 
+use super::clock::RunClock;
 use super::commit::Next;
 use super::context::ContextLedger;
 use super::digest::leaves_out_digests;
@@ -12,7 +13,7 @@ use super::faults::LeftOut;
 use super::flow::LabelLedger;
 use super::history::{CallHistory, Conversation};
 use super::holds::Holds;
-use super::machine::{Input, Machine, RunClock, Verdict};
+use super::machine::{Input, Machine, Verdict};
 use super::outbox::Outbox;
 use super::session::Report;
 use super::stage::{Awaited, Stage};

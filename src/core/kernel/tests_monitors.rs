@@ -368,11 +368,11 @@ impl Ledger {
             self.entries += 1;
             self.place = action.to;
             for dropped in &action.dropped_targets {
-                let list = match dropped.reason {
+                let targets = match dropped.reason {
                     DropReason::PermanentFault => &mut self.dropped_in_turn,
                     _ => &mut self.dropped,
                 };
-                list.insert(dropped.target.clone());
+                targets.insert(dropped.target.clone());
             }
         }
         let records: usize = entries.iter().map(|e| e.action.effects.len()).sum();

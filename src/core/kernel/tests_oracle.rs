@@ -326,6 +326,7 @@ fn failed(reason: &str) -> String {
 }
 
 impl Oracle {
+    #[expect(clippy::needless_pass_by_value, reason = "its callers share the terms")]
     pub(super) fn new(
         terms: Arc<ExecutionContract>,
         validators: Arc<Validators>,

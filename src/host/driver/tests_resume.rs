@@ -263,7 +263,7 @@ fn reads_twice() -> String {
 
 #[tokio::test]
 async fn a_run_cut_anywhere_ends_as_the_run_that_was_not_cut() {
-    let lost = check(&reads(), &[], "COMPLETED_WITH_TOOLS (final_message)").await;
+    let lost = Box::pin(check(&reads(), &[], "COMPLETED_WITH_TOOLS (final_message)")).await;
     let kinds: Vec<String> = lost.iter().map(|lost| format!("{lost:?}")).collect();
     assert_eq!(
         kinds,
@@ -305,7 +305,12 @@ fn a_resumed_run_is_folded_once() {
 #[tokio::test]
 async fn a_lost_idempotent_call_runs_again_and_nothing_differs() {
     let sets = ["idempotent=[read_file]"];
-    check(&reads(), &sets, "COMPLETED_WITH_TOOLS (final_message)").await;
+    Box::pin(check(
+        &reads(),
+        &sets,
+        "COMPLETED_WITH_TOOLS (final_message)",
+    ))
+    .await;
 }
 
 #[tokio::test]
@@ -323,7 +328,7 @@ async fn calls_that_run_beside_each_other_are_lost_in_their_order() {
             "idempotent=[read_file]",
         ],
     ] {
-        let lost = check(&script, sets, "COMPLETED_WITH_TOOLS (final_message)").await;
+        let lost = Box::pin(check(&script, sets, "COMPLETED_WITH_TOOLS (final_message)")).await;
         let both = "[Call(CallSeq(1)), Call(CallSeq(2))]";
         assert!(lost.iter().any(|lost| format!("{lost:?}") == both));
     }
@@ -338,7 +343,7 @@ async fn a_wait_goes_on_for_its_rest() {
         call("read_file", r#"{"path":"LICENSE"}"#),
         say("x"),
     ];
-    let lost = check(&script, &[], "COMPLETED_WITH_TOOLS (final_message)").await;
+    let lost = Box::pin(check(&script, &[], "COMPLETED_WITH_TOOLS (final_message)")).await;
     assert!(lost.contains(&vec![LostEffect::Wait]));
 }
 
@@ -350,7 +355,7 @@ async fn an_approval_is_still_waited_for_after_a_resume() {
         "approval_timeout_ms=60",
         "tool_policy=optional",
     ];
-    let lost = check(&script, &sets, "COMPLETED_CHAT_ONLY (final_message)").await;
+    let lost = Box::pin(check(&script, &sets, "COMPLETED_CHAT_ONLY (final_message)")).await;
     assert!(lost.contains(&Vec::new()), "nothing was begun: {lost:?}");
 }
 

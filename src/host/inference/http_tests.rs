@@ -180,10 +180,10 @@ async fn a_body_that_was_compressed_unasked_is_unpacked_or_named() {
     assert_eq!((body.len(), fault), (200_000, None));
     let mut reply = ask_at("b").await.unwrap();
     assert_eq!(read(&mut reply).await.1, Some(TransportFaultKind::Reset));
-    let named = ask_at("c").await.unwrap_err();
+    let refused = ask_at("c").await.unwrap_err();
     assert!(
-        named.detail.contains("the answer is compressed (br)"),
-        "{named:?}"
+        refused.detail.contains("the answer is compressed (br)"),
+        "{refused:?}"
     );
     let mut reply = ask_at("d").await.unwrap();
     assert_eq!(read(&mut reply).await, (b"x".to_vec(), None));

@@ -134,7 +134,7 @@ fn reports(fixture: &Fixture, agents: usize, (prompt_tokens, answer): (u64, u64)
         let call = json!({"id": format!("c{n}"), "type": "function", "function": {"name": "clock", "arguments": "{}"}});
         let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
         let usage = json!({"prompt_tokens": prompt_tokens, "completion_tokens": answer, "total_tokens": prompt_tokens + answer});
-        json!({"response": {"choices": [{"index": 0, "message": message}], "usage": usage}})
+        json!({"response": {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}})
             .to_string()
     };
     let file =

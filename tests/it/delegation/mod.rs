@@ -49,7 +49,7 @@ impl Fixture {
         );
         self.write(&format!("{name}.yaml"), &contract);
         let lines = says.iter().map(|message| {
-            let choice = json!({"index": 0, "message": message});
+            let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
             let usage = json!({"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60});
             json!({"response": {"choices": [choice], "usage": usage}}).to_string()
         });

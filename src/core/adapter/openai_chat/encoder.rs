@@ -20,6 +20,8 @@ use crate::message::{AgentMessage, Role, ToolInvocation};
 pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_CHAT;
 /// The name of OpenRouter's dialect adapter in contracts and results.
 pub(in crate::adapter) const OPENROUTER_VERSION: &str = wire_version::OPENROUTER_CHAT;
+/// The member that some servers want beside calls.
+const REASONING: &str = "reasoning_content";
 /// Request path below the base URL.
 pub(in crate::adapter) const PATH: &str = "chat/completions";
 
@@ -195,7 +197,6 @@ fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Recipient
         );
     }
     append(&mut out, to.members(message));
-    const REASONING: &str = "reasoning_content";
     let wants_reasoning = to.rules().wants_reasoning && to.takes(REASONING);
     let has_reasoning = || to.members(message).any(|(name, _)| name == REASONING);
     if wants_reasoning && !message.tool_calls.is_empty() && !has_reasoning() {

@@ -225,7 +225,7 @@ impl Fold {
     fn think(&mut self, part: &RawValue) {
         match self.parts.last_mut() {
             Some(last) if last.place == StatePlace::Block => {
-                last.bytes = joined_parts(&last.bytes, part.get())
+                last.bytes = joined_parts(&last.bytes, part.get());
             }
             _ => self.parts.push(StateMember::block(part.get().to_owned())),
         }

@@ -2,23 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::lexicon::{Lexicon, Phrases, RuleSet};
+use super::findings::{Finding, Gathered, Mark, Marks, Verdict, marks_of};
+use super::lexicon::{Phrases, RuleSet};
+use super::reference::{Reader, Reference};
 use super::text::{self, Paste, Sentence, Task};
 
 /// Maximum number of words of a task that may be a bare command.
 const COMMAND_WORDS: usize = 4;
 /// Maximum number of words between a verb and the indirect question that it governs.
 const RELATIVE_WITHIN: usize = 4;
-/// Maximum number of words between a determiner and its noun.
-const NOUN_WITHIN: usize = 5;
-
-/// The verdict, with the grounds in order of appearance.
-#[derive(Debug, Default)]
-pub(super) struct Verdict {
-    /// Each as `rule: words`; the words are the rule set's or a file's name.
-    pub(super) grounds: Vec<String>,
-    pub(super) needs_tools: bool,
-}
 
 /// The kind of verb that a clause starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,129 +21,28 @@ enum Verb {
     Explain,
 }
 
-/// The link between a clause and the workspace, the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reference {
-    /// A file or folder is named.
-    Path,
-    /// A possessive, a near determiner or an identifier.
-    Ours,
-    /// A mark of the workspace or the machine.
-    Here,
-    /// A definite noun of a workspace.
-    Thing,
-    /// Such a noun beside a language or a tool.
-    Topic,
-}
-
 /// One clause: its words as written and folded, without fillers.
 struct Clause<'t> {
     raw: Vec<&'t str>,
     words: Vec<String>,
 }
 
-/// A mark of a clause, a sentence or a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
-    /// A question mark ends the sentence.
-    Asks,
-    /// The first clause of its sentence.
-    FirstClause,
-    /// It is about things in general.
-    Generic,
-    /// It asks for instructions.
-    Howto,
-    /// No clause of the sentence was judged before.
-    Starts,
-    /// The case is hypothetical.
-    Suppose,
-    /// The whole task is hypothetical.
-    SupposedTask,
-    /// A definite noun stands beside a language or a tool.
-    Topic,
-    /// The object needs no workspace.
-    Toy,
-}
-
-/// The marks of one clause.
-#[derive(Clone, Debug)]
-struct Marks {
-    all: BTreeSet<Mark>,
-    reference: Option<Reference>,
-}
-
-impl Marks {
-    fn has(&self, mark: Mark) -> bool {
-        self.all.contains(&mark)
-    }
-
-    fn is(&self, reference: Reference) -> bool {
-        self.reference == Some(reference)
-    }
-
-    /// True if the clause is about one workspace and not about workspaces in general.
-    fn is_own(&self) -> bool {
-        self.is(Reference::Path) || self.is(Reference::Ours)
-    }
-}
-
-/// The marks that hold.
-fn marks_of(marks: impl IntoIterator<Item = (Mark, bool)>) -> BTreeSet<Mark> {
-    let holding = marks.into_iter().filter(|(_, holds)| *holds);
-    holding.map(|(mark, _)| mark).collect()
-}
-
-/// A finding about a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Finding {
-    /// A question or order about things in general.
-    Concept,
-    /// An order, which holds whatever the task's mood is.
-    Order,
-    /// A question about the user's own workspace.
-    OwnQuestion,
-    /// A complaint or a wish, which counts where nothing is asked in general.
-    Statement,
-    /// Any ground but a statement.
-    Strong,
-}
-
-/// The findings so far, and their grounds.
-#[derive(Debug, Default)]
-struct Gathered {
-    findings: BTreeSet<Finding>,
-    grounds: Vec<String>,
-}
-
 /// Judges a task.
-pub(super) fn judge(task: &str, rules: &RuleSet) -> Verdict {
-    let task = task.trim();
-    let language = text::language(task, rules);
+pub(super) fn judge(task: &str, language: &str, rules: &RuleSet) -> Verdict {
     let Some(lexicon) = rules.lexicon(language) else {
         return Verdict::default();
     };
-    if matches!(language, "ja" | "zh") {
-        return super::unspaced::judge(task, rules, lexicon);
-    }
     let task = Task::of(task);
-    let judge = Judge {
+    let reader = Reader {
         lexicon,
         paste: task.paste,
         rules,
         verb_last: language != "en",
     };
-    judge.task(&task)
+    reader.task(&task)
 }
 
-struct Judge<'r> {
-    lexicon: &'r Lexicon,
-    paste: Option<Paste>,
-    rules: &'r RuleSet,
-    /// The verb of a request may stand at its end, and a negation after its verb.
-    verb_last: bool,
-}
-
-impl Judge<'_> {
+impl Reader<'_> {
     fn task(&self, task: &Task) -> Verdict {
         let lexicon = self.lexicon;
         let all = text::tokens(&task.prose).filter(|token| !text::is_mark(token));
@@ -509,82 +400,6 @@ impl Judge<'_> {
             gathered.note("statement", mark.unwrap_or_default());
         }
     }
-
-    /// The link between words and the workspace.
-    fn reference(&self, raw: &[&str], words: &[String]) -> Option<Reference> {
-        let lexicon = self.lexicon;
-        if raw.iter().any(|word| text::is_path(word, self.rules)) {
-            return Some(Reference::Path);
-        }
-        let named = raw.iter().any(|word| text::is_name(word, self.rules));
-        if lexicon.ours.occurs(words) || named && !self.verb_last {
-            return Some(Reference::Ours);
-        }
-        let names_topic = self.rules.topics.occurs(words);
-        if self.verb_last {
-            let here = lexicon.here.occurs(words) && !names_topic;
-            return here.then_some(Reference::Here);
-        }
-        let definite = self.definite(words);
-        if definite == Some(Reference::Ours) {
-            return definite;
-        }
-        let is_code = self.paste == Some(Paste::Code);
-        if !is_code && lexicon.here.occurs(words) {
-            return Some(Reference::Here);
-        }
-        let bare = !is_code && self.is_open(words);
-        let found = definite.or_else(|| bare.then_some(Reference::Thing))?;
-        Some(if names_topic { Reference::Topic } else { found })
-    }
-
-    /// A noun of the workspace behind a determiner: the user's own, or any.
-    fn definite(&self, words: &[String]) -> Option<Reference> {
-        let lexicon = self.lexicon;
-        let mut found = None;
-        for at in 0..words.len() {
-            let from = words.get(at..).unwrap_or_default();
-            let near = lexicon.near.lead(from) > 0;
-            // In pasted code, every definite noun is a part of the paste.
-            let of_paste =
-                self.paste == Some(Paste::Code) && from.first().is_none_or(|w| w != "my");
-            if of_paste || !near && lexicon.determiners.lead(from) == 0 {
-                continue;
-            }
-            for next in 1..from.len().min(NOUN_WITHIN) {
-                let rest = from.get(next..).unwrap_or_default();
-                if lexicon.determiners.lead(rest) > 0 || lexicon.breaks.lead(rest) > 0 {
-                    break;
-                }
-                let noun = lexicon.nouns.lead(rest);
-                if noun == 0 {
-                    continue;
-                }
-                if near {
-                    return Some(Reference::Ours);
-                }
-                let after = rest.get(noun..).unwrap_or_default();
-                let of = after.first().is_some_and(|word| word == "of");
-                if of && lexicon.indefinite.lead(after.get(1..).unwrap_or_default()) > 0 {
-                    break;
-                }
-                found = Some(Reference::Thing);
-            }
-        }
-        found
-    }
-
-    /// True if a question asks for nouns of the workspace without an article: `which tests …`.
-    fn is_open(&self, words: &[String]) -> bool {
-        let lexicon = self.lexicon;
-        let opener = lexicon.open.lead(words);
-        let rest = words.get(opener..).unwrap_or_default();
-        let program = |word: &String| self.rules.programs.contains(word);
-        opener > 0
-            && lexicon.indefinite.lead(rest) == 0
-            && (0..2).any(|at| lexicon.nouns.lead(rest.get(at..).unwrap_or_default()) > 0)
-            && !rest.iter().any(program)
-    }
 }
 
 /// A clause with a verb.
@@ -596,22 +411,6 @@ struct Order<'c> {
     body: &'c [String],
     marks: &'c Marks,
     words: &'c [String],
-}
-
-impl Gathered {
-    fn ground(&mut self, rule: &str, words: &[String]) {
-        self.findings.insert(Finding::Strong);
-        self.note(rule, words);
-    }
-
-    fn note(&mut self, rule: &str, words: &[String]) {
-        let ground = if words.is_empty() {
-            rule.to_owned()
-        } else {
-            format!("{rule}: {}", words.join(" "))
-        };
-        self.grounds.push(ground);
-    }
 }
 
 fn question(marks: &Marks, around: &BTreeSet<Mark>, gathered: &mut Gathered) {
@@ -640,13 +439,4 @@ fn without<'w>(words: &'w [String], phrases: &Phrases) -> &'w [String] {
             _ => return rest,
         }
     }
-}
-
-/// The grounds of a verdict, each once.
-pub(super) fn distinct(grounds: Vec<String>, most: usize) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let new = grounds
-        .into_iter()
-        .filter(|ground| seen.insert(ground.clone()));
-    new.take(most).collect()
 }

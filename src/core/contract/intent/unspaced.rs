@@ -2,15 +2,18 @@
 
 use regex::Regex;
 
-use super::judge::Verdict;
-use super::lexicon::{Lexicon, Phrases, RuleSet};
+use super::findings::Verdict;
+use super::lexicon::{Phrases, RuleSet};
 use super::text;
 
 /// Least number of characters of a statement that counts.
 const STATEMENT_CHARS: usize = 5;
 
 /// Judges a task.
-pub(super) fn judge(task: &str, rules: &RuleSet, lexicon: &Lexicon) -> Verdict {
+pub(super) fn judge(task: &str, language: &str, rules: &RuleSet) -> Verdict {
+    let Some(lexicon) = rules.lexicon(language) else {
+        return Verdict::default();
+    };
     let has = |phrases: &Phrases| phrases.within(task).is_some();
     let end = task.trim_end_matches(|c: char| "。.!！".contains(c) || c.is_whitespace());
     let shaped = |shape: &Option<String>, text: &str| {

@@ -57,6 +57,31 @@ choices! {
     PriceUnit: "per_1m" PerMillion, "per_1k" PerThousand;
 }
 
+/// The most characters of a text of a profile.
+pub(in crate::contract) const MOST_CHARS: usize = 4_096;
+
+/// A text that says something.
+pub(in crate::contract) struct Text;
+
+impl Read for Text {
+    type Output = String;
+
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
+        let text = String::read(node, reporter)?;
+        let chars = text.chars().count();
+        if text.trim().is_empty() || chars > MOST_CHARS {
+            let rule = format!("expected a text of 1 to {MOST_CHARS} characters, got {chars}");
+            reporter.refuse(node, rule, None);
+            return None;
+        }
+        Some(text)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": "\\S", "maxLength": MOST_CHARS})
+    }
+}
+
 /// A text profile, or `none` where the author wants no calls in text.
 pub(in crate::contract) struct TextForm;
 

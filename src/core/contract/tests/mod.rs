@@ -13,7 +13,10 @@ mod report_reader;
 mod sampling;
 mod schema_bounds;
 mod servers;
+mod targets;
 mod tokenizer;
+mod tool_faults;
+mod wire_schema;
 
 pub(super) use fixture::{
     make, manifest, profile_faults, spec, structure_faults, tool, tool_faults,

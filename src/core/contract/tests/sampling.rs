@@ -182,6 +182,9 @@ fn the_catalogue_knows_the_window_the_price_and_the_longest_answer_of_a_model() 
         contract.price(0).unwrap().output_pico_usd,
         BigCount(2_000_000)
     );
+    let capped = ["context_budget={context_window: 1000000}"];
+    let (capped, _) = target("{type: openai}", "gpt-5", &capped);
+    assert_eq!(capped.context_window, 272_000);
     let (small, _) = target("{type: openai}", "gpt-4-0613", &[]);
     assert!(small.sampling.max_output_tokens <= 4096);
 }

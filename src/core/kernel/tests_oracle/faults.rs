@@ -82,7 +82,7 @@ impl Oracle {
         let passes = match fault.class {
             Fault::RateLimit | Fault::Timeout | Fault::Network => true,
             Fault::Model | Fault::InvalidResponse => {
-                !fault.status.is_some_and(|status| status / 100 == 4)
+                fault.status.is_none_or(|status| status / 100 != 4)
             }
             _ => false,
         };

@@ -142,11 +142,11 @@ impl Addresses {
     ) -> Result<Self, DriverError> {
         let mut moved = BTreeMap::new();
         let mut proxied = BTreeMap::new();
-        let proxies = environment.proxies();
+        let rules = environment.proxies();
         // A proxy that cannot be used is reported by the backend.
         let mut take_proxy = |provider: &str, address: &str| {
             let url = Url::parse(address).ok()?;
-            let proxy = proxies.for_url(&url).ok()??;
+            let proxy = rules.for_url(&url).ok()??;
             let proxied_at = (address.to_owned(), shown_proxy(&proxy));
             proxied.insert(provider.to_owned(), proxied_at)
         };

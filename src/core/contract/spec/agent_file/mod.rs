@@ -29,6 +29,6 @@ pub use include::{
     AgentFiles, BrokenIncludes, IncludedText, unread_rule, with_includes, with_includes_below,
 };
 pub use profile::AgentForm;
-pub(super) use profile::{AGENT_PROFILE, ContractDefaults, Text};
+pub(super) use profile::{AGENT_PROFILE, ContractDefaults};
 pub use prompt::prompt_names;
 pub(super) use prompt::{Parts, expanded, format_words, split};

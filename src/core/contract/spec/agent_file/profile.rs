@@ -10,6 +10,7 @@ use crate::contract::spec::keys::FILE;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
 use crate::contract::spec::tree::{Kind, Node};
+use crate::contract::spec::words::Text;
 use crate::contract::{AgentId, AgentProfile};
 use crate::message::Digest;
 
@@ -24,9 +25,8 @@ pub enum AgentForm {
     Text,
 }
 
-/// The most items of a list, and the most characters of a text, of a profile.
+/// The most items of a list of a profile.
 const MOST_ITEMS: usize = 256;
-const MOST_CHARS: usize = 4_096;
 
 form! {
     /// A profile.
@@ -131,9 +131,6 @@ fn judge(profile: &AgentProfile, section: &Section<'_, '_>) {
     }
 }
 
-/// A text that says something.
-pub(in crate::contract) struct Text;
-
 /// The same, of one line.
 pub(in crate::contract) struct Line;
 
@@ -171,25 +168,6 @@ impl Read for AgentId {
 
     fn schema(_: &mut Schemas) -> Value {
         json!({"type": "string", "pattern": Self::PATTERN, "maxLength": Self::MOST_CHARS})
-    }
-}
-
-impl Read for Text {
-    type Output = String;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-        let text = String::read(node, reporter)?;
-        let chars = text.chars().count();
-        if text.trim().is_empty() || chars > MOST_CHARS {
-            let rule = format!("expected a text of 1 to {MOST_CHARS} characters, got {chars}");
-            reporter.refuse(node, rule, None);
-            return None;
-        }
-        Some(text)
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"type": "string", "pattern": "\\S", "maxLength": MOST_CHARS})
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::models::{ProviderSpec, SamplingSpec, TargetSpec};
 use super::tools::{ContextBudgetSpec, FinalReportSpec, ToolOutputBudgetSpec, ToolsEntry};
-use crate::contract::spec::agent_file::Text;
 use crate::contract::spec::agent_values::{AgentFile, Agents, ToolPatterns};
 use crate::contract::spec::contract_spec::{AgentSpec, InputSpec, OfferedAs};
 use crate::contract::spec::declare::form;
@@ -14,6 +13,7 @@ use crate::contract::spec::form::{DefaultText, NEEDED};
 use crate::contract::spec::origin::{FileTrust, LayerValue, ValueOrigin};
 use crate::contract::spec::reader::Big;
 use crate::contract::spec::transport::ToolsSpec;
+use crate::contract::spec::words::Text;
 use crate::contract::{
     AgentLink, AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata,
     DEFAULT_MAX_DEPTH, DelegationTerms, FlowRule, LabelRule, ModelProfile, Page, PinnedOffers,
