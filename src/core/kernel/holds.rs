@@ -86,8 +86,8 @@ fn backoff_ms(run_id: &str, target: usize, faults: u32) -> u64 {
         &target.to_le_bytes(),
         &u64::from(faults).to_le_bytes(),
     ]);
-    let first = hashed.as_bytes().first_chunk::<8>().copied();
-    let drawn = first.map_or(0, u64::from_le_bytes);
+    let first: Option<&[u8; 8]> = hashed.as_bytes().first_chunk();
+    let drawn = first.copied().map_or(0, u64::from_le_bytes);
     let jitter = drawn.checked_rem(plain / 2 + 1).unwrap_or(0);
     plain + jitter
 }

@@ -8,8 +8,7 @@ use super::machine::{Machine, Verdict};
 use super::predicate::{required_success, unproven_success};
 use super::turn::Failure;
 use super::{
-    AgentOutcome, ClosingReason, DropReason, Interrupter, Outcome, OutcomeCode, Predicate,
-    PredicateName,
+    AgentOutcome, ClosingReason, Interrupter, Outcome, OutcomeCode, Predicate, PredicateName,
 };
 use crate::contract::ToolPolicy;
 use crate::message::estimate_tokens;
@@ -217,52 +216,6 @@ impl Machine {
             Guard::InvalidTurns,
             self.invalid_turns >= self.contract.max_invalid_turns,
         )
-    }
-
-    pub(super) fn no_target_is_left(&self) -> bool {
-        // An attempt that did not fail leads to another turn, whose targets were not asked yet.
-        let lineup = match self.verdict {
-            Verdict::Failed(_) => self.lineup(),
-            Verdict::None
-            | Verdict::Advanced
-            | Verdict::ReportFailed
-            | Verdict::Terminal
-            | Verdict::Violation(_)
-            | Verdict::Limit(_)
-            | Verdict::EnvelopeMalformed
-            | Verdict::Lost
-            | Verdict::ParametersRefused
-            | Verdict::WaitEnded => self.next_lineup(),
-        };
-        holds(
-            Guard::NoTargetLeft,
-            lineup.left().next().is_none() && self.contract.asks_model(),
-        )
-    }
-
-    /// Every target was dropped: the last one's reason is the cause.
-    fn no_target_left(&self) -> Ending {
-        let refused_parameter = matches!(
-            self.verdict,
-            Verdict::Failed(Failure::Provider {
-                dropped: Some(DropReason::StatedParameter),
-                ..
-            })
-        );
-        let (class, code) = if self.inference_succeeded {
-            (
-                AgentOutcome::FailedBudgetExhausted,
-                OutcomeCode::AttemptsExhausted,
-            )
-        } else if refused_parameter {
-            (
-                AgentOutcome::FailedPreflight,
-                OutcomeCode::ProfileIncompatible,
-            )
-        } else {
-            (AgentOutcome::FailedPreflight, OutcomeCode::ModelUnavailable)
-        };
-        Ending::by(4, PredicateName::NoTargetLeft, Outcome::new(class, code))
     }
 
     /// A terminal response: the second half of item 3 where the required proof is missing, else item 6, which item 5 never

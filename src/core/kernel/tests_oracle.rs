@@ -33,6 +33,7 @@ use crate::message::{
 };
 
 use faults::{Clock, Fate};
+use samples::{estimate, failed};
 
 /// The effect of a step, as visible from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,14 +316,6 @@ pub(super) struct Oracle {
     validators: Arc<Validators>,
     pub(super) facts: Facts,
     clock: Clock,
-}
-
-fn estimate(text: &str) -> u64 {
-    (text.len() as u64).div_ceil(4)
-}
-
-fn failed(reason: &str) -> String {
-    format!("(tool failed: {reason})")
 }
 
 impl Oracle {

@@ -12,7 +12,7 @@ use super::servers::Servers;
 use super::tree_usage::UsageTotals;
 use super::turns::{Activities, Turns};
 use super::work_changes::{WorkChanges, changes_files};
-use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
+use super::{Approvals, Entry, Preflight, RequestEnd, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, FlowRecord,
@@ -20,6 +20,7 @@ use crate::kernel::{
 };
 use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
 
+mod effects;
 mod facts;
 mod offence;
 
@@ -456,60 +457,5 @@ impl RunView {
     fn end_request(&mut self, inference: InferenceSeq, end: RequestEnd) {
         self.requests
             .end(&mut self.activities, inference, end, self.at_ms);
-    }
-
-    fn effect(&mut self, action: &Action, effect: &EffectRecord) {
-        let at_ms = self.at_ms;
-        match effect {
-            EffectRecord::Infer {
-                attempt,
-                inference,
-                target,
-                ..
-            } => {
-                let what = (RequestPurpose::Attempt, *target, *attempt);
-                self.requests
-                    .send(&mut self.activities, *inference, what, action, at_ms);
-                self.turns.attempt(*inference);
-            }
-            EffectRecord::Summarise {
-                call,
-                inference,
-                target,
-            } => {
-                let what = (RequestPurpose::Summary(*call), *target, action.attempt);
-                self.requests
-                    .send(&mut self.activities, *inference, what, action, at_ms);
-            }
-            EffectRecord::Sample {
-                call,
-                inference,
-                target,
-            } => {
-                let what = (RequestPurpose::Sampling(*call), *target, action.attempt);
-                self.requests
-                    .send(&mut self.activities, *inference, what, action, at_ms);
-            }
-            EffectRecord::Execute { call, id, name, .. } => {
-                let which = (*call, id.as_str(), name.as_str());
-                self.calls
-                    .start(&self.requested, &mut self.activities, which, action, at_ms);
-            }
-            EffectRecord::Delegate { call, id, name, .. } => {
-                let which = (*call, id.as_str(), name.as_str());
-                self.calls
-                    .delegate(&self.requested, &mut self.activities, which, action, at_ms);
-            }
-            // A server's unanswered question continues nowhere, so nothing cancels it: it ends with the run.
-            EffectRecord::Cancel | EffectRecord::Finish => {
-                self.requests.give_up(&mut self.activities, at_ms);
-                // The ends of runs below are waited for until the end.
-                let runs_too = *effect == EffectRecord::Finish;
-                self.calls.give_up(&mut self.activities, at_ms, runs_too);
-            }
-            EffectRecord::Probe
-            | EffectRecord::AwaitApproval { .. }
-            | EffectRecord::Wait { .. } => {}
-        }
     }
 }

@@ -68,7 +68,7 @@ impl Backend {
         let (head, body) = match self {
             Self::Http(backend) => {
                 let (head, reply) = backend.send(path, headers, body, timeouts).await?;
-                (head, Body::Http(reply))
+                (head, Body::Http(Box::new(reply)))
             }
             Self::Scripted(backend) => {
                 let (head, reply) = backend.send(timeouts).await?;

@@ -23,7 +23,7 @@ pub struct Reply {
 
 #[derive(Debug)]
 pub(super) enum Body {
-    Http(HttpReply),
+    Http(Box<HttpReply>),
     #[cfg(feature = "local")]
     Local(LocalReply),
     Scripted(ScriptedReply),

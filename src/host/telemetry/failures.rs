@@ -1,10 +1,11 @@
 //! The reasons why a request, a call or a report failed, in the words of the accounting.
 
-use monolith_core::kernel::invalid_arguments;
+use monolith_core::kernel::{BringUpCause, invalid_arguments};
 use monolith_core::message::StopReason;
 use monolith_core::view::{
     Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
 };
+use serde::Serialize;
 
 /// The text until the answer is there.
 const UNANSWERED: &str = "no answer was recorded";
@@ -113,4 +114,25 @@ pub(super) fn of_report(report: &Report) -> Option<String> {
         (Some(false), Some(ReportFault::Cut)) => "cut at the output limit".to_owned(),
         (Some(false), Some(ReportFault::Refused(note))) => note.clone(),
     })
+}
+
+/// A tool that requests leave out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOutTool {
+    /// The tool, the targets where not all, and the reason.
+    pub detail: String,
+    /// The name of its server in the contract.
+    pub server: String,
+}
+
+impl LeftOutTool {
+    pub(super) fn of_run(view: &RunView) -> Vec<Self> {
+        let faults = view.preflight().bring_up.iter();
+        let left_out = faults.filter(|fault| fault.cause == Some(BringUpCause::LeftOut));
+        let left_out = left_out.map(|fault| Self {
+            detail: fault.detail.clone(),
+            server: fault.server.clone(),
+        });
+        left_out.collect()
+    }
 }

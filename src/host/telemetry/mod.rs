@@ -45,12 +45,12 @@ pub use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, refused_request,
     silent, went_away,
 };
-pub use reason::{denied_calls, failed_calls, headline, why, workflow_sentence};
+pub use reason::{denied_calls, failed_calls, headline, why};
 pub use result::{
     AgentResult, AwaitedApproval, FinalReport, Listed, ReportStatus, ResultCounters, ResultMessage,
 };
 pub use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
-pub use sentence::sentence;
+pub use sentence::{sentence, workflow_sentence};
 pub use server_log::with_short_log;
 pub use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub use summary::{cost, unseen_results};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use monolith_core::contract::{ExecutionContract, ToolProof, WorkflowCode};
+use monolith_core::contract::{ExecutionContract, ToolProof};
 use monolith_core::kernel::{
     AgentOutcome, BringUpFault, Check, CheckName, OutcomeCode, ProbedTarget,
 };
@@ -488,28 +488,4 @@ fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
         named.push(format!("{more} more"));
     }
     (!named.is_empty()).then(|| named.join("; "))
-}
-
-/// Returns the reason why a workflow ended, in one sentence for people. Nothing ever matches on it.
-#[must_use]
-pub const fn workflow_sentence(code: WorkflowCode) -> &'static str {
-    match code {
-        WorkflowCode::AllSteps => "Every step has completed.",
-        WorkflowCode::WithErrors => {
-            "A step failed in a group that continues on errors; everything else has completed."
-        }
-        WorkflowCode::StepFailed => "The run of a step did not end well.",
-        WorkflowCode::StepNotBegun => "The run of a step could not begin.",
-        WorkflowCode::ToolError => "The tool of a step reported an error.",
-        WorkflowCode::MaxSteps => "Another step would have been one more than max_steps allows.",
-        WorkflowCode::MaxIterations => {
-            "Another iteration would have been one more than max_iterations allows."
-        }
-        WorkflowCode::NotAList => "What a for_each was to go over is no JSON array.",
-        WorkflowCode::InputSize => "What a step was to be given has too many bytes.",
-        WorkflowCode::OutputSize => "What a step came to has too many bytes.",
-        WorkflowCode::TotalTimeout => "The time of the whole workflow was over.",
-        WorkflowCode::Stop => "It was asked to stop, and what was under way came to its end.",
-        WorkflowCode::Abort => "It was asked to end at once.",
-    }
 }

@@ -1,7 +1,7 @@
 //! The result document of a run. A function of its view; does not know the terminal.
 
 use monolith_core::contract::ReportContent;
-use monolith_core::kernel::{AgentOutcome, BringUpCause, Outcome, OutcomeCode, Run};
+use monolith_core::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use monolith_core::message::{
     AgentMessage, CallSeq, Digest, FailureCode, Role, RunId, ServerConfinement,
 };
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::accounting::AccountingLine;
 use super::exit_tag::ExitTag;
+use super::failures::LeftOutTool;
 use super::reason::why;
 
 /// The format of the result document.
@@ -104,27 +105,6 @@ pub struct AgentResult {
     pub listed: Option<Listed>,
     /// Null exactly on success.
     pub error: Option<String>,
-}
-
-/// A tool that requests leave out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOutTool {
-    /// The tool, the targets where not all, and the reason.
-    pub detail: String,
-    /// The name of its server in the contract.
-    pub server: String,
-}
-
-impl LeftOutTool {
-    fn of_run(view: &RunView) -> Vec<Self> {
-        let faults = view.preflight().bring_up.iter();
-        let left_out = faults.filter(|fault| fault.cause == Some(BringUpCause::LeftOut));
-        let left_out = left_out.map(|fault| Self {
-            detail: fault.detail.clone(),
-            server: fault.server.clone(),
-        });
-        left_out.collect()
-    }
 }
 
 /// The input of a list that asked for a run.

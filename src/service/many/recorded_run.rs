@@ -110,7 +110,7 @@ async fn prepared(
     let spec = file.read(service)?;
     let request = file.request(service, spec, worker.common.key.clone());
     live.keeps_snapshots(service, request.spec.sessions_dir.as_deref())?;
-    match worker.prepare_resume(reopened, request).await {
+    match Box::pin(worker.prepare_resume(reopened, request)).await {
         Ok(prepared) => Ok(Some(prepared)),
         Err(DriverError::Cancelled) => Ok(None),
         Err(fault) => Err(file.located(fault)),

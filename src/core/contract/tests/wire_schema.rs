@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::contract::wire_schema::*;
 
+#[expect(clippy::needless_pass_by_value, reason = "its callers make the values")]
 fn check(schema: Value, expect: Value) {
     let form = SchemaRules::Common.wire_schema(&schema);
     assert_eq!(form, Ok(expect), "{schema}");

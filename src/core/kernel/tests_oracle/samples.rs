@@ -161,3 +161,11 @@ impl Oracle {
         })
     }
 }
+
+pub(super) fn estimate(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(4)
+}
+
+pub(super) fn failed(reason: &str) -> String {
+    format!("(tool failed: {reason})")
+}

@@ -449,14 +449,12 @@ pub(super) fn limits() -> Terms {
     terms
 }
 
-/// An agent is called, and the run is suspended and resumed.
 pub(super) const DELEGATING: Variant = Variant {
     name: "optional: agents",
     terms: delegating,
     letters: &[BASE, super::AGENTS, SUSPENSIONS, &[Letter::ResumedOther]],
 };
 
-/// Calls executed by the agents prove the answer.
 pub(super) const PROVING: Variant = Variant {
     name: "required, proof of lineage: agents",
     terms: delegating_beside_a_tool,
@@ -475,14 +473,12 @@ pub(super) const PROVING: Variant = Variant {
     ],
 };
 
-/// An agent's report has the labels of its run, whatever the contract says of the agent.
 pub(super) const LABELLED: Variant = Variant {
     name: "optional: flows from reports of agents",
     terms: flows_from_agents,
     letters: &[BASE, REPORTS_OF_AGENTS],
 };
 
-/// The run begins with what another one saw, and hands it to agents.
 pub(super) const INHERITING: Variant = Variant {
     name: "optional: flows from what a run inherits",
     terms: flows_inherited,

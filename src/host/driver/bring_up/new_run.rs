@@ -10,7 +10,7 @@ use super::loaded::{Opening, intent_of, opening_of};
 use super::prepared::{GRACE, Prepared, Start, random_run_id};
 use super::read_request::{ReadRequest, RunRequest};
 use super::recorded::{Mismatch, check_contract, pins_of};
-use super::resume::fault_of;
+use super::resume::changed;
 use super::servers::{ServersToStart, Started};
 use super::store_place::judge_store_place;
 use super::unmet::not_offered;
@@ -350,39 +350,11 @@ impl Continuation {
         found: &ReadRequest<'_>,
         cancel: &CancellationToken,
     ) -> Result<Result<(), Mismatch>, DriverError> {
-        let Self {
-            contract, point, ..
-        } = self;
-        let draft = found.draft();
+        let (contract, draft) = (&self.contract, found.draft());
         let name = contract.tokenizer.clone();
         let tokenizers = found.tokenizers(name, draft.as_ref().ok(), cancel).await?;
-        let task = point.task.as_deref();
+        let task = self.point.task.as_deref();
         Ok(check_contract(contract, draft, found, &tokenizers, task))
-    }
-}
-
-/// Returns the error for a run that cannot continue another one.
-fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
-    let run_id = run_id.clone();
-    match mismatch {
-        Mismatch::Contract {
-            agent: _,
-            pointer,
-            recorded,
-            given,
-        } => DriverError::ChangedContract {
-            has_sets: false,
-            run_id,
-            pointer: pointer.into(),
-            recorded,
-            given,
-        },
-        Mismatch::Script { path, provider } => DriverError::ChangedScript {
-            path,
-            provider,
-            run_id,
-        },
-        other => fault_of(other, &run_id),
     }
 }
 

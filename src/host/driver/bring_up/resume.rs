@@ -170,3 +170,28 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
         Mismatch::Other(fault) => fault,
     }
 }
+
+/// Returns the error for a run that cannot continue another one.
+pub(super) fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
+    let run_id = run_id.clone();
+    match mismatch {
+        Mismatch::Contract {
+            agent: _,
+            pointer,
+            recorded,
+            given,
+        } => DriverError::ChangedContract {
+            has_sets: false,
+            run_id,
+            pointer: pointer.into(),
+            recorded,
+            given,
+        },
+        Mismatch::Script { path, provider } => DriverError::ChangedScript {
+            path,
+            provider,
+            run_id,
+        },
+        other => fault_of(other, &run_id),
+    }
+}
