@@ -160,7 +160,7 @@ fn drive_open(
     }
     let live = Follower::accounting(app, Watched::of_app(app), None, durability)?;
     drive_to_the_end(None, &live, leaving, async |conduct| {
-        run.drive(app, conduct).await
+        Box::pin(run.drive(app, conduct)).await
     })
 }
 
