@@ -321,9 +321,7 @@ fn an_answer_in_pieces_decodes_the_same_and_a_cut_one_is_rejected() {
     for cut in 1..bytes.len() - 1 {
         let rest = &bytes[..cut];
         let expect = match std::str::from_utf8(rest) {
-            Ok(_) => {
-                "InvalidResponse: the response ended before the answer did (STREAM_INCOMPLETE)"
-            }
+            Ok(_) => "InvalidResponse: the response ended before the answer did (STREAM_INCOMPLETE",
             Err(_) => "InvalidResponse: the response is not JSON (BODY_INVALID_JSON)",
         };
         let got = verdict(decode_bytes(rest));
