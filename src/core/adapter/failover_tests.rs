@@ -253,7 +253,7 @@ fn notices_are_joined_to_the_last_result_where_only_the_model_may_follow_it() {
             .encode(talk, &shape);
         assert_eq!(
             bytes, whole,
-            "an encoder that goes on writes the same bytes"
+            "an encoder that continues writes the same bytes"
         );
         let value: Value = serde_json::from_slice(&bytes).unwrap();
         let messages = value["messages"].as_array().unwrap().iter();

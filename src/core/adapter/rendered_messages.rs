@@ -29,7 +29,7 @@ pub(super) struct JoinedMessages {
     ends: Vec<(Arc<AgentMessage>, End)>,
     /// Length of the bytes before the first message.
     head: usize,
-    /// True if the protocol takes no message of the user after a result: its text then goes on that of the result.
+    /// True if the protocol takes no message of the user after a result: its text then follows the text of the result.
     joins_results: bool,
 }
 

@@ -133,8 +133,8 @@ impl Catalogue {
         &CATALOGUE
     }
 
-    /// What is known of a model of a provider at that address; `None` if nothing is. An embedded, a scripted and an Ollama model is what
-    /// its server made of it, so nothing is known of it.
+    /// Returns the facts about a model of a provider at that address, if there are any. The catalogue never knows an embedded, a
+    /// scripted or an Ollama model: its server or its file decides what it is.
     pub(super) fn lookup(
         &self,
         provider: ProviderType,

@@ -298,8 +298,8 @@ fn targets(
     spec.targets.iter().enumerate().map(one).collect()
 }
 
-/// What is known of a target's model: what a recorded contract holds, else what the catalogue of this build has. A price that the author
-/// states comes before the catalogue's.
+/// Returns the facts about a target's model: those of a recorded contract, else those of this build's catalogue. A price that the
+/// author states comes before the catalogue's.
 fn known(
     spec: &ContractSpec,
     (target, given): (&TargetSpec, &ProviderSpec),

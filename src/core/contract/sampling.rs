@@ -16,15 +16,15 @@ const TOP_P: f64 = 1.0;
 /// The parameters that requests carry although no author stated them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unstated {
-    /// Those of 001 §2: an agent file says so by being one.
+    /// The defaults of 001 §2, for an agent file.
     Agent,
-    /// All of them: the embedded engine has none of its own.
+    /// All parameters: the embedded engine has no defaults.
     Embedded,
-    /// None: the provider knows its models.
+    /// No parameters: the provider has its own defaults.
     Left,
 }
 
-/// What a target's parameters depend on beside the author's layers.
+/// The inputs of a target's parameters besides the author's layers.
 pub(super) struct Model<'a> {
     /// Facts about it, where there are any.
     pub(super) facts: Option<&'a ModelFacts>,

@@ -38,7 +38,7 @@ const MAX_KEY_BYTES: usize = 64;
 /// A provider's rules beyond the form that all of them take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemaRules {
-    /// None are known.
+    /// No further rules.
     Common,
     /// Property names of a few characters, and valid JSON Schema of 2020-12.
     Anthropic,

@@ -33,7 +33,7 @@ impl LeftOut {
 /// The consequence of a fault for the target's next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// None, except perhaps a hold.
+    /// No change, except perhaps a hold.
     Retry,
     /// The target is dropped.
     Dropped(DropReason),

@@ -65,7 +65,7 @@ impl Holds {
         self.0.is_empty()
     }
 
-    /// What decides: each target's faults and the rest of its hold.
+    /// Returns the part that decides: each target's faults and the rest of its hold.
     pub(super) fn key(&self, now_ms: u64) -> Vec<(usize, u32, u64)> {
         let rest = |hold: &Hold| hold.until_ms.saturating_sub(now_ms);
         let holds = self.0.iter();

@@ -264,7 +264,7 @@ pub(super) struct Facts {
     invalid_before: u32,
     plain: u32,
     dropped: BTreeSet<usize>,
-    /// What each target said that it does not hold.
+    /// The projection that overflowed each target.
     overflowed: BTreeMap<usize, u64>,
     /// The target that was asked last.
     asked: usize,

@@ -222,7 +222,7 @@ impl EventDecoder<'_> {
         }
     }
 
-    /// Takes the state off a message: it stands beside it in the event, with the target that gave it.
+    /// Takes the state off a message: the event holds it separately, with the target that gave it.
     fn state_of(&self, message: &mut AgentMessage) -> Option<Box<ProviderState>> {
         let mut state = message.state.take()?;
         let target = self.contract.targets.get(self.issued.target)?;

@@ -18,8 +18,8 @@ fn limited(seconds: u64) -> String {
     )
 }
 
-/// How long one target is left alone, in all, after so many consecutive faults without a stated wait: `min(1000 × 2^k, 60000)` ms
-/// for each, and a jitter of 0 to half of that.
+/// The total wait for one target after that many consecutive faults without a stated wait: `min(1000 × 2^k, 60000)` ms for each,
+/// and a jitter of 0 to half of that.
 fn backoffs(faults: u32) -> RangeInclusive<u64> {
     let plain: u64 = (0..faults).map(|k| (1_000_u64 << k).min(60_000)).sum();
     plain..=plain * 3 / 2

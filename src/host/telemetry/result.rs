@@ -415,7 +415,7 @@ impl FinalReport {
     }
 }
 
-/// What a successful run answers: the model's last words, or the result of its call where it asks no model.
+/// The answer of a successful run: the model's last words, or the result of its call where it asks no model.
 fn final_answer<'m>(
     conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>,
     asks_model: bool,

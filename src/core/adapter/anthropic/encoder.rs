@@ -149,7 +149,7 @@ fn opening(head: &[u8], system: &[u8], caches: bool) -> Vec<u8> {
     out
 }
 
-/// True if a request may ask for reasoning. In a loop of calls the model goes on with the reasoning that began it: where none of this
+/// True if a request may ask for reasoning. In a loop of calls the model continues the reasoning that began it: where none of this
 /// target did, because another one made the calls or a call was forced, the protocol refuses to think until the next turn of the user.
 fn may_think(conversation: &[Arc<AgentMessage>], to: &Recipient) -> bool {
     let mut called = false;

@@ -117,7 +117,7 @@ pub(super) struct Lexicon {
 pub(super) struct Phrases {
     /// By the first word.
     by_word: BTreeMap<String, Vec<Vec<String>>>,
-    /// Those whose first word is a beginning.
+    /// Phrases whose first word is a stem.
     by_stem: Vec<Vec<String>>,
     /// The phrases as written.
     texts: Vec<String>,

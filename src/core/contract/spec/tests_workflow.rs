@@ -200,7 +200,7 @@ fn a_prompt_needs_a_model_and_a_tool_does_not() {
     );
 }
 
-/// Its rules about other servers' tools go with those servers; a misspelled name of its own stays to be refused.
+/// Its rules about other servers' tools go with those servers; a misspelled name of this server stays, and is refused.
 #[test]
 fn a_tool_step_has_the_server_and_the_rules_of_its_tool() {
     let text = "workflow: w

@@ -101,7 +101,7 @@ fn a_contract_file_sends_what_it_states_and_nothing_else() {
     assert!(sampling.defaulted.is_empty());
 }
 
-/// No server gives an embedded model parameters of its own, and Anthropic takes no request without a limit.
+/// No server has defaults for an embedded model, and Anthropic takes no request without a limit.
 #[test]
 fn an_embedded_model_has_every_parameter_and_a_protocol_the_ones_it_needs() {
     let of = |provider: &str| {

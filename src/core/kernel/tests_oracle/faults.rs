@@ -4,7 +4,7 @@ use super::*;
 use crate::contract::ParameterOrigin;
 use crate::message::ProviderFault;
 
-/// What a fault does to its target.
+/// The consequence of a fault for its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     None,

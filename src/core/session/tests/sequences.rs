@@ -189,7 +189,7 @@ fn a_response_whose_reading_panics_is_one_failed_attempt() {
     assert_eq!(failed.fault.class, ProviderFaultClass::InvalidResponse);
     assert_eq!(failed.fault.raw_hash, None, "nothing of it is kept");
     assert_eq!(sent(&outputs), [0; 0], "the target is on hold");
-    assert_eq!(sent(&host.fire()), [2], "the run goes on");
+    assert_eq!(sent(&host.fire()), [2], "the run continues");
     host.respond(2, &say("It is noon."));
     assert_eq!(host.state(), State::Terminate);
 }

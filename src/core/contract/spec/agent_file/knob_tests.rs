@@ -85,8 +85,8 @@ fn an_agent_that_says_nothing_has_the_documented_defaults() {
     assert_eq!(defaults, documented);
 }
 
-/// What 001 has defaults for is sent, and may be left out again; what an author states may not, and a model is asked for nothing that it
-/// refuses.
+/// Requests carry the defaults of 001, which may be left out again, and the author's parameters, which may not. No request carries
+/// a default that its model refuses.
 #[test]
 fn an_agent_sends_the_defaults_that_its_model_takes_and_says_that_they_are_defaults() {
     let of = |model: &str, front: &str| {
