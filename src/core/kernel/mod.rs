@@ -45,6 +45,7 @@ mod judge;
 mod lineup;
 mod machine;
 mod nearest;
+mod no_target;
 mod observe;
 mod outbox;
 mod outcome;
