@@ -157,7 +157,7 @@ async fn ask(
     let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
     let shape = RequestShape {
         closing: false,
-        refused_members: &[],
+        without_state: false,
         notices: &[],
         tools,
         xml: None,
