@@ -2,7 +2,7 @@
 
 use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
-/// The rule of [`is_tool_name`], for people.
+/// The rule of [`is_tool_name`](super::is_tool_name), for people.
 pub const NAME_RULE: &str =
     "it is not 1 to 256 bytes of visible characters without `*`, which rules read as a pattern";
 
