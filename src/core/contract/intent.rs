@@ -11,6 +11,7 @@ mod lexicon;
 mod reference;
 mod text;
 mod unspaced;
+mod verb;
 
 const RULES: &str = include_str!("../../../contracts/intent-rules.v2.json");
 
@@ -85,6 +86,8 @@ fn verdict(task: &str) -> findings::Verdict {
 
 #[cfg(test)]
 mod tests {
+    use monolith_testkit::skipped::skip;
+
     use super::*;
 
     fn on_code_page(task: &str) -> Resolution {
@@ -147,7 +150,7 @@ mod tests {
             "/../../../shared/corpus/intent.jsonl"
         );
         let Ok(prompts) = std::fs::read_to_string(path) else {
-            eprintln!("skipped 280 prompts: {path} is missing");
+            skip(280, "prompts", &format!("{path} is missing"));
             return;
         };
         let [optional, required] = figures(&prompts);
@@ -178,6 +181,20 @@ mod tests {
         check("what's in Ünïcode.md?", &["question"]);
         check("behebe den Deadlock im Pool", &["order: behebe"]);
         check("跑一下测试", &["order: 跑一下"]);
+        check("There is a typo in the readme", &["statement: typo"]);
+        check("Don't stop until all tests pass", &["order: don't stop"]);
+        check(
+            "If the build fails, fix it",
+            &["statement: fails", "order: fix"],
+        );
+        check("Fix the grammar in the readme", &["order: fix"]);
+        for question in [
+            "Quantos arquivos há nesta pasta?",
+            "Qual é o conteúdo do README?",
+            "Сколько файлов в этой папке?",
+        ] {
+            check(question, &["question"]);
+        }
     }
 
     /// Shows 002/6.factory.7.
@@ -193,6 +210,15 @@ mod tests {
             "how do I undo the last commit in git?",
             "in theory, can you delete a directory while a process has it open?",
             "without running anything, what would this regex match: ^a+$",
+            "If I delete the file, what happens?",
+            "Wenn ich die Datei lösche, was passiert dann?",
+            "Fixing tests is hard, why?",
+            "Calculate 17 * 23",
+            "Fix the grammar: he go home. They was late.",
+            "Remove the word 'very' from this sentence: it is very good",
+            "Create a regex that matches emails",
+            "Test me on French verbs",
+            "Move on to the next topic: explain monads",
             "thanks",
             "",
         ] {

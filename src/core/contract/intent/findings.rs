@@ -17,6 +17,8 @@ pub(super) struct Verdict {
 pub(super) enum Mark {
     /// A question mark ends the sentence.
     Asks,
+    /// A colon follows, and text may follow that.
+    Colon,
     /// The first clause of its sentence.
     FirstClause,
     /// It is about things in general.
@@ -72,6 +74,8 @@ pub(super) enum Finding {
     Order,
     /// A question about the user's own workspace.
     OwnQuestion,
+    /// The rest of the task is the object of an order.
+    Inline,
     /// A complaint or a wish, which counts where nothing is asked in general.
     Statement,
     /// Any ground but a statement.

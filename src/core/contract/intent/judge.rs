@@ -6,20 +6,12 @@ use super::findings::{Finding, Gathered, Mark, Marks, Verdict, marks_of};
 use super::lexicon::{Phrases, RuleSet};
 use super::reference::{Reader, Reference};
 use super::text::{self, Paste, Sentence, Task};
+use super::verb::Verb;
 
 /// Maximum number of words of a task that may be a bare command.
 const COMMAND_WORDS: usize = 4;
 /// Maximum number of words between a verb and the indirect question that it governs.
 const RELATIVE_WITHIN: usize = 4;
-
-/// The kind of verb that a clause starts with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
-    Act,
-    Inspect,
-    Make,
-    Explain,
-}
 
 /// One clause: its words as written and folded, without fillers.
 struct Clause<'t> {
@@ -53,10 +45,17 @@ impl Reader<'_> {
                 needs_tools: true,
             };
         }
-        let supposed = lexicon.suppose.occurs(&all);
+        let sentences = text::sentences(&task.prose);
+        let supposed = lexicon.suppose.occurs(&all)
+            || sentences
+                .iter()
+                .any(|sentence| self.is_conditional(sentence));
         let mut gathered = Gathered::default();
-        for sentence in text::sentences(&task.prose) {
-            self.sentence(&sentence, supposed, &mut gathered);
+        for sentence in &sentences {
+            self.sentence(sentence, supposed, &mut gathered);
+            if gathered.findings.contains(&Finding::Inline) {
+                break;
+            }
         }
         let quiet = lexicon.quiet.find(&all);
         let has = |finding| gathered.findings.contains(&finding);
@@ -107,18 +106,47 @@ impl Reader<'_> {
         self.rules.programs.contains(&name).then_some(name)
     }
 
+    /// True if a sentence asks what would follow from its own condition.
+    fn is_conditional(&self, sentence: &Sentence<'_>) -> bool {
+        let lexicon = self.lexicon;
+        let mut clauses = sentence.clauses.iter().map(folded);
+        let starts =
+            |clause: Vec<String>| lexicon.condition.lead(without(&clause, &lexicon.fillers)) > 0;
+        lexicon
+            .outcome
+            .occurs(&folded(sentence.clauses.iter().flatten()))
+            && clauses.any(starts)
+    }
+
     fn sentence(&self, sentence: &Sentence<'_>, supposed: bool, gathered: &mut Gathered) {
-        let words = sentence.clauses.iter().flatten();
-        let words: Vec<String> = words.map(|word| text::folded(word)).collect();
+        let lexicon = self.lexicon;
+        let raw: Vec<&str> = sentence.clauses.iter().flatten().copied().collect();
+        let words = folded(&raw);
+        let clauses = sentence.clauses.iter().map(folded);
+        // `there is a …` is about one thing.
+        let said = clauses.flat_map(|clause| without(&clause, &lexicon.fillers).to_vec());
+        let said: Vec<String> = said.collect();
+        let persists = said.get(..lexicon.persist.lead(&said)).unwrap_or_default();
+        let reference = self.reference(&raw, &words);
+        if !persists.is_empty() && reference.is_some_and(|found| found != Reference::Topic) {
+            gathered.findings.insert(Finding::Order);
+            gathered.ground("order", persists);
+            return;
+        }
+        let suppose = lexicon.suppose.occurs(&words) || self.is_conditional(sentence);
         let mut around = marks_of([
             (Mark::Asks, sentence.asks),
+            (Mark::Colon, sentence.colon.is_some()),
             (Mark::FirstClause, true),
-            (Mark::Generic, self.lexicon.generic.occurs(&words)),
+            (Mark::Generic, lexicon.generic.occurs(&said)),
             (Mark::Starts, true),
-            (Mark::Suppose, self.lexicon.suppose.occurs(&words)),
+            (Mark::Suppose, suppose),
             (Mark::SupposedTask, supposed),
         ]);
-        for clause in &sentence.clauses {
+        for (at, clause) in sentence.clauses.iter().enumerate() {
+            if sentence.colon.is_some_and(|colon| colon <= at) {
+                around.remove(&Mark::Colon);
+            }
             for part in self.parts(clause) {
                 let clause = self.clause(part, gathered);
                 if clause.words.is_empty() || self.is_smalltalk(&clause.words) {
@@ -126,6 +154,9 @@ impl Reader<'_> {
                 }
                 self.judge_clause(&clause, &around, gathered);
                 around.remove(&Mark::Starts);
+                if gathered.findings.contains(&Finding::Inline) {
+                    return;
+                }
             }
             around.remove(&Mark::FirstClause);
         }
@@ -250,34 +281,14 @@ impl Reader<'_> {
         }
     }
 
-    /// The verb at the start of a clause, and the number of its words.
-    fn verb(&self, body: &[String]) -> Option<(Verb, usize)> {
+    /// True if the object of an order stands in the task: numbers, or text behind a colon.
+    fn is_inline(&self, order: Order<'_>, object: &[String], has_text: bool) -> bool {
         let lexicon = self.lexicon;
-        let first = body.first()?;
-        let mut forms = vec![first.clone()];
-        if let Some(stem) = first.strip_suffix("ing").filter(|stem| stem.len() > 2) {
-            forms.extend([stem.to_owned(), format!("{stem}e")]);
-            let mut single = stem.chars();
-            single.next_back();
-            forms.push(single.as_str().to_owned());
-        }
-        let mut best: Option<(Verb, usize)> = None;
-        for (verb, phrases) in [
-            (Verb::Act, &lexicon.act),
-            (Verb::Inspect, &lexicon.inspect),
-            (Verb::Make, &lexicon.make),
-            (Verb::Explain, &lexicon.explain),
-        ] {
-            for form in &forms {
-                let mut words = body.to_vec();
-                words.splice(..1, [form.clone()]);
-                let length = phrases.lead(&words);
-                if length > best.map_or(0, |(_, known)| known) {
-                    best = Some((verb, length));
-                }
-            }
-        }
-        best
+        let starts_with_digit = |word: &String| word.starts_with(|c: char| c.is_ascii_digit());
+        order.marks.reference.is_none()
+            && !lexicon.nouns.occurs(object)
+            && (has_text
+                || lexicon.reckon.lead(order.body) > 0 && object.iter().any(starts_with_digit))
     }
 
     fn act(
@@ -300,10 +311,16 @@ impl Reader<'_> {
         let object = body.get(length..).unwrap_or_default();
         let on_paste =
             self.paste == Some(Paste::Code) && (body.len() <= 5 || lexicon.near.lead(object) > 0);
+        let has_text = around.contains(&Mark::Colon) && lexicon.prose.occurs(body);
+        let inline = self.is_inline(order, object, has_text);
+        if inline && has_text {
+            gathered.findings.insert(Finding::Inline);
+        }
         if in_general && !marks.is_own()
             || order.asked && around.contains(&Mark::FirstClause) && either && alone
             || is_toy && alone
             || on_paste && !marks.is(Reference::Path)
+            || inline
         {
             gathered.findings.insert(Finding::Concept);
             return;
@@ -427,6 +444,12 @@ fn question(marks: &Marks, around: &BTreeSet<Mark>, gathered: &mut Gathered) {
     } else {
         gathered.findings.insert(Finding::Concept);
     }
+}
+
+/// The forms of words in the lexicons.
+fn folded<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Vec<String> {
+    let words = words.into_iter();
+    words.map(|word| text::folded(word.as_ref())).collect()
 }
 
 /// `words` without the phrases at their start.

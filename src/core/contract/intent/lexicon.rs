@@ -47,6 +47,8 @@ pub(super) struct Lexicon {
     pub(super) breaks: Phrases,
     /// Verbs of inspection that need no named object.
     pub(super) check: Phrases,
+    /// Openings of a condition.
+    pub(super) condition: Phrases,
     /// Conjunctions between clauses.
     pub(super) conjunctions: Phrases,
     /// Words before a definite noun.
@@ -83,14 +85,22 @@ pub(super) struct Lexicon {
     pub(super) order_end: Option<String>,
     /// Possessives and other marks of the user's own workspace.
     pub(super) ours: Phrases,
+    /// Questions for what follows from a condition.
+    pub(super) outcome: Phrases,
+    /// Openings of an order not to stop before an end.
+    pub(super) persist: Phrases,
     /// Openings of a statement about people.
     pub(super) person: Phrases,
     /// Verbs whose object may be a toy.
     pub(super) play: Phrases,
     /// Verbs of creation whose object is a file unless it is a toy.
     pub(super) produce: Phrases,
+    /// Objects whose text may stand in the task, behind a colon.
+    pub(super) prose: Phrases,
     /// Requests to leave the workspace alone.
     pub(super) quiet: Phrases,
+    /// Verbs of work on numbers, which may stand in the task.
+    pub(super) reckon: Phrases,
     /// Words that open an indirect question.
     pub(super) relative: Phrases,
     /// Openings of a polite request.

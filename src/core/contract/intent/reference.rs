@@ -72,6 +72,12 @@ impl Reader<'_> {
             if of_paste || !near && lexicon.determiners.lead(from) == 0 {
                 continue;
             }
+            // `a regex that matches …`: a relative pronoun, which points at nothing.
+            let before = |back: usize| words.get(at.checked_sub(back)?..);
+            let of_any = |back| before(back).is_some_and(|from| lexicon.indefinite.lead(from) > 0);
+            if from.first().is_some_and(|word| word == "that") && (of_any(2) || of_any(3)) {
+                continue;
+            }
             for next in 1..from.len().min(NOUN_WITHIN) {
                 let rest = from.get(next..).unwrap_or_default();
                 if lexicon.determiners.lead(rest) > 0 || lexicon.breaks.lead(rest) > 0 {

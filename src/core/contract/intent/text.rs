@@ -27,6 +27,8 @@ pub(super) struct Task {
 pub(super) struct Sentence<'t> {
     pub(super) asks: bool,
     pub(super) clauses: Vec<Vec<&'t str>>,
+    /// Number of clauses before the first colon.
+    pub(super) colon: Option<usize>,
 }
 
 /// Compiles a pattern of this file. An invalid one would match nothing; a test compiles all.
@@ -157,8 +159,8 @@ pub(super) fn is_mark(token: &str) -> bool {
 pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let mut all = Vec::new();
     let mut sentence = Sentence {
-        asks: false,
         clauses: vec![Vec::new()],
+        ..Sentence::default()
     };
     for token in tokens(text).chain(["\n"]) {
         match token {
@@ -169,6 +171,12 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
                     all.push(std::mem::take(&mut sentence));
                 }
                 sentence.clauses = vec![Vec::new()];
+                sentence.colon = None;
+            }
+            ":" if sentence.colon.is_none() => {
+                let before = sentence.clauses.iter().filter(|clause| !clause.is_empty());
+                sentence.colon = Some(before.count());
+                sentence.clauses.push(Vec::new());
             }
             "," | ":" | "—" | "–" | "-" => sentence.clauses.push(Vec::new()),
             word => {
