@@ -8,6 +8,7 @@ use super::calls::GatheredCall;
 use super::draft::{Draft, MAX_PARTS, too_many_parts};
 use super::fold::{Failure, Progress, part};
 use super::json::{Count, Raw, elements, object};
+use super::streamed_call::StreamedCall;
 use crate::message::{FailureCode, Usage, exact_sum};
 
 /// The common state of Anthropic and Bedrock for an arriving message.
@@ -206,6 +207,48 @@ impl Blocks {
         texts.next().is_none().then_some(first)
     }
 
+    /// The reasoning so far, if it is in one block.
+    pub(super) fn only_reasoning(&self) -> Option<&str> {
+        let mut thoughts = self.list.iter().filter_map(|block| match &block.kind {
+            BlockKind::Thinking { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let first = thoughts.next()?;
+        thoughts.next().is_none().then_some(first)
+    }
+
+    /// The call at that place among the calls, if its block has ended.
+    pub(super) fn call(&self, at: usize) -> Option<StreamedCall<'_>> {
+        let mut calls = self.list.iter().filter_map(|block| match &block.kind {
+            BlockKind::ToolUse {
+                id,
+                name,
+                pieces,
+                whole,
+                ..
+            } => {
+                let whole = whole.as_deref().unwrap_or("{}");
+                let arguments = if pieces.is_empty() {
+                    whole
+                } else {
+                    pieces.as_str()
+                };
+                let call = StreamedCall {
+                    arguments,
+                    id,
+                    name,
+                };
+                Some((call, block.stopped))
+            }
+            BlockKind::Foreign
+            | BlockKind::Redacted(_)
+            | BlockKind::Text(_)
+            | BlockKind::Thinking { .. } => None,
+        });
+        let (call, has_ended) = calls.nth(at)?;
+        has_ended.then_some(call)
+    }
+
     fn misplaced(&self, index: u64) -> Failure {
         Failure::new(FailureCode::BodyShape, format!("{}/{index}", self.pointer))
     }
@@ -300,7 +343,8 @@ impl UsageReport {
         }
     }
 
-    /// The report, or none if it holds no token at all, or a number below zero. A cache read beyond the prompt is no part of the prompt.
+    /// The report, or none if it holds no token at all, or an absurd number. A cache read beyond the prompt
+    /// is no part of the prompt.
     pub(super) fn usage(&self) -> Option<Usage> {
         let counts = [
             self.beside,
@@ -310,7 +354,7 @@ impl UsageReport {
             self.output,
             self.reasoning,
         ];
-        if counts.contains(&Count::Negative) {
+        if counts.contains(&Count::Absurd) {
             return None;
         }
         let [beside, cache_read, cache_write, prompt, output, reasoning] =

@@ -15,8 +15,11 @@ use serde_json::{Value, json};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::message::{AdapterStatus, AgentMessage, StopReason};
 use monolith_testkit::depth::bound;
+use monolith_testkit::skipped::skip;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
+/// The number of recorded responses.
+const RECORDED: usize = 3_677;
 /// Bodies up to this size are also fed byte by byte.
 const SHORT: usize = 3_000;
 
@@ -31,15 +34,26 @@ struct Record {
 }
 
 fn records() -> Vec<Record> {
-    let path = format!("{CORPUS}/provider-responses.jsonl.gz");
-    let Ok(file) = File::open(&path) else {
-        println!("skipped 3677 recorded responses: {path} is not there");
-        return Vec::new();
+    records_of(&format!("{CORPUS}/provider-responses.jsonl.gz")).unwrap_or_default()
+}
+
+/// Returns the recordings of the file; if it is missing, the number of cases skipped until now.
+fn records_of(path: &str) -> Result<Vec<Record>, usize> {
+    let Ok(file) = File::open(path) else {
+        let why = format!("{path} is missing");
+        return Err(skip(RECORDED, "recorded responses", &why));
     };
-    BufReader::new(GzDecoder::new(file))
-        .lines()
-        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-        .collect()
+    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    let records = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+    let records: Vec<Record> = records.collect();
+    assert_eq!(records.len(), RECORDED);
+    Ok(records)
+}
+
+#[test]
+fn recordings_that_are_missing_are_counted() {
+    let skipped = records_of("no/such/folder/provider-responses.jsonl.gz").err();
+    assert!(skipped.is_some_and(|skipped| skipped >= RECORDED));
 }
 
 fn decode<'a>(

@@ -31,3 +31,13 @@ pub struct ResponseMeta {
     /// The HTTP status.
     pub status: u16,
 }
+
+impl ResponseMeta {
+    /// The values of a header, in their order, without white space around them.
+    pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter();
+        headers
+            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim())
+    }
+}

@@ -2,19 +2,19 @@
 
 use super::documents::{Documents, LinesBody};
 use super::error_report::ErrorReport;
-use super::fold::{
-    BOM, Failure, Fold, Folded, Form, Framing, Rules, is_document, is_lines, take_piece,
-};
+use super::fold::{Failure, Fold, Folded, Form, Framing, Rules, is_document, is_lines, take_piece};
 use super::frames::{Frame, Frames};
 use super::parameter_types::ParameterTypes;
-use super::retry_after::{retry_after_ms, with_retry_after};
+use super::push_decoder::PushDecoder;
+use super::retry_after::retry_after_ms;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
-use super::surrogates::join_halves;
-use super::thinking::{after_reasoning, without_reasoning};
+use super::surrogates::without_lonely_halves;
+use super::thinking::{after_reasoning, arriving_reasoning, without_reasoning};
 use super::{Decoded, ResponseMeta};
+use crate::contract::recorded_url;
 use crate::message::{
-    AdapterStatus, DigestBuilder, FailureCode, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, ServedBy,
+    AdapterStatus, AgentMessage, BOM, DigestBuilder, FailureCode, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, ServedBy, StopReason, ToolInvocation,
 };
 
 /// The most bytes of one response.
@@ -34,20 +34,6 @@ const TAIL_BYTES: usize = 512;
 pub(super) struct Limits {
     pub body_bytes: usize,
     pub line_bytes: usize,
-}
-
-/// A decoder that takes a response's bytes, whatever its protocol.
-pub(super) trait PushDecoder: std::fmt::Debug + Send {
-    /// Takes the next bytes of the body.
-    fn push(&mut self, bytes: &[u8]);
-    /// Returns true if no later bytes can change the message.
-    fn is_settled(&self) -> bool;
-    /// The text of the message as far as it has arrived, where that is known.
-    fn text(&self) -> Option<&str>;
-    /// Receives what the offered tools take.
-    fn know(&mut self, types: ParameterTypes);
-    /// The verdict over all bytes that were pushed.
-    fn finish(self: Box<Self>) -> Decoded;
 }
 
 /// Judges one response, whatever its protocol: frames the bytes, and hands the documents to the protocol's fold.
@@ -203,7 +189,7 @@ impl<F: Fold + Send> Decoder<F> {
                 Frame::Event { kind, payload } => {
                     let text = std::str::from_utf8(&payload)
                         .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
-                    let text = join_halves(text, &mut self.fold.progress().halves);
+                    let text = self.fold.progress().halves.join(text);
                     self.fold.take_named(&kind, &text)
                 }
                 Frame::Exception { kind, payload } => {
@@ -290,6 +276,7 @@ impl<F: Fold + Send> Decoder<F> {
         progress.rules = progress.rules.stopped(stop, is_cut);
         let usage = progress.usage;
         let stop_word = progress.unknown_word(stop);
+        let lost_call = progress.lost_call(stop);
         let tolerated = progress.tolerated();
         let (named, fingerprint) = (progress.model.as_deref(), progress.fingerprint.as_deref());
         let served_by = ServedBy::of(&self.model, named, fingerprint);
@@ -309,17 +296,23 @@ impl<F: Fold + Send> Decoder<F> {
             usage,
             withheld: None,
         };
+        let of_message = |message: AgentMessage, status, repair| {
+            let message = without_lonely_halves(without_reasoning(message, F::THINKS));
+            let is_text = message.tool_calls.is_empty() && !message.is_blank();
+            let lost_call = lost_call.clone().filter(|_| is_text);
+            let base = result(status);
+            Decoded::Message(Box::new(ProtocolAdapterResult {
+                canonical_message: Some(message),
+                repair,
+                stop: lost_call.as_ref().map_or(stop, |_| StopReason::Unknown),
+                stop_word: lost_call.or(base.stop_word),
+                ..base
+            }))
+        };
         match self.fold.finish(form, &self.model).tolerating(tolerated) {
-            Folded::Message(message) => Decoded::Message(Box::new(ProtocolAdapterResult {
-                canonical_message: Some(without_reasoning(message, F::THINKS)),
-                ..result(AdapterStatus::Native)
-            })),
+            Folded::Message(message) => of_message(message, AdapterStatus::Native, None),
             Folded::Recovered(message, repair) => {
-                Decoded::Message(Box::new(ProtocolAdapterResult {
-                    canonical_message: Some(without_reasoning(message, F::THINKS)),
-                    repair: Some(repair),
-                    ..result(AdapterStatus::Recovered)
-                }))
+                of_message(message, AdapterStatus::Recovered, Some(repair))
             }
             Folded::Rejected(failure) if failure.code.is_of_server() => Decoded::Fault {
                 fault: failure.of_server(raw_hash, self.meta.status),
@@ -334,7 +327,7 @@ impl<F: Fold + Send> Decoder<F> {
             Folded::Fault(report) => Decoded::Fault {
                 fault: ProviderFault {
                     raw_hash: Some(raw_hash),
-                    ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
+                    ..report.fault_of(&self.meta)
                 },
                 usage,
             },
@@ -362,32 +355,29 @@ impl<F: Fold + Send> Decoder<F> {
         Decoded::Fault {
             fault: ProviderFault {
                 raw_hash: Some(self.hashed.digest()),
-                ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
+                ..report.fault_of(&self.meta)
             },
             usage: None,
         }
     }
 
-    /// The verdict over a redirect, which is not followed: it would take the key along. The same request is redirected again.
-    fn redirect(self) -> Decoded {
-        let mut headers = self.meta.headers.iter();
-        let location = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));
-        let why = match location {
-            Some((_, to)) => {
+    /// The verdict over a redirect, which is not followed: it would take the key along. The same request is
+    /// redirected again. The page that comes with it is not quoted: it may name the place with what an
+    /// address does not show.
+    fn redirect(mut self) -> Decoded {
+        let why = match self.meta.values("location").next() {
+            Some(to) => {
+                self.opening.clear();
+                let to = recorded_url(to);
                 format!("the server redirects to {to}; set base_url to where its API is")
             }
             None => "the status is neither success nor error".to_owned(),
         };
-        match self.no_answer(&why) {
-            Decoded::Fault { fault, usage } => Decoded::Fault {
-                fault: ProviderFault {
-                    permanent: true,
-                    ..fault
-                },
-                usage,
-            },
-            message @ Decoded::Message(_) => message,
+        let mut decoded = self.no_answer(&why);
+        if let Decoded::Fault { fault, .. } = &mut decoded {
+            fault.permanent = true;
         }
+        decoded
     }
 
     /// The verdict over something that is no answer of this protocol, and not the model's doing.
@@ -400,7 +390,7 @@ impl<F: Fold + Send> Decoder<F> {
         Decoded::Fault {
             fault: ProviderFault {
                 raw_hash: Some(self.hashed.digest()),
-                retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
+                retry_after_ms: retry_after_ms(&self.meta),
                 status: Some(self.meta.status),
                 ..ProviderFault::new(ProviderFaultClass::InvalidResponse, message)
             },
@@ -416,11 +406,8 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
         self.hashed.update(bytes);
         let room = OPENING_BYTES.saturating_sub(self.opening.len());
         self.opening.extend(bytes.iter().take(room));
-        self.tail.extend(
-            bytes
-                .get(bytes.len().saturating_sub(TAIL_BYTES)..)
-                .unwrap_or_default(),
-        );
+        let last = bytes.len().saturating_sub(TAIL_BYTES);
+        self.tail.extend(bytes.get(last..).unwrap_or_default());
         let beyond = self.tail.len().saturating_sub(TAIL_BYTES);
         self.tail.drain(..beyond);
         if let Body::Error(kept) = &mut self.body {
@@ -446,12 +433,25 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
     }
 
     fn text(&self) -> Option<&str> {
-        let text = self.fold.text()?;
-        Some(if F::THINKS {
-            after_reasoning(text)
-        } else {
-            text
-        })
+        match self.fold.text()? {
+            text if F::THINKS => Some(after_reasoning(text)),
+            text => Some(text),
+        }
+    }
+
+    fn reasoning(&self) -> Option<&str> {
+        let own = self.fold.reasoning().filter(|text| !text.is_empty());
+        own.or_else(|| arriving_reasoning(self.fold.text().filter(|_| F::THINKS)?))
+    }
+
+    fn call(&mut self, at: usize) -> Option<ToolInvocation> {
+        let progress = self.fold.progress();
+        if progress.has_failed() || progress.fault.is_some() {
+            return None;
+        }
+        let model = progress.model.clone();
+        let model = model.as_deref().unwrap_or(&self.model);
+        self.fold.call(at)?.whole(model)
     }
 
     fn finish(mut self: Box<Self>) -> Decoded {

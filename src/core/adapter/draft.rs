@@ -51,6 +51,11 @@ impl Draft {
         self.reasoning.push_str(text);
     }
 
+    /// The reasoning so far.
+    pub(super) fn thoughts(&self) -> &str {
+        &self.reasoning
+    }
+
     /// Takes a part that the provider wants to see again as it is.
     pub(super) fn block(&mut self, json: String) {
         self.parts.push(StateMember::block(json));

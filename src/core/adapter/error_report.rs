@@ -3,11 +3,14 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ResponseMeta;
 use super::json::{Raw, elements, object, string, whole, wire};
+use super::members::others;
 use super::overflow::{is_overflow, is_rate};
 use super::refused_parameters::refused_parameters;
-use super::retry_after::{millis, retry_after_in};
-use crate::message::{Digest, NamedText, ProviderFault, ProviderFaultClass};
+use super::refused_state::refuses_state;
+use super::retry_after::{retry_after_in, retry_after_ms};
+use crate::message::{Digest, NamedText, Parameter, ProviderFault, ProviderFaultClass};
 
 /// The most details of an error that are looked at.
 const MAX_DETAILS: usize = 32;
@@ -23,18 +26,18 @@ pub(super) struct ErrorReport {
     message: String,
     /// The HTTP status that it states for itself, inside a response whose own status is no error.
     status: Option<u16>,
-    /// Milliseconds that it asks to wait, where it does.
-    retry_after_ms: Option<u64>,
     /// True if it names the moderation rules that the request broke.
     moderated: bool,
     /// The place in the request that it names.
     param: Option<String>,
+    /// The waits that it asks for in its members, as headers state them.
+    waits: Vec<(String, String)>,
 }
 
 wire! {
     struct WireError {
-        code, detail, details, error, innererror, message, metadata, param, status, status_code,
-        kind = "type",
+        code, detail, details, error, innererror, message, metadata, param, retry_after, status,
+        status_code, kind = "type",
     }
 
     /// One of the details that a Google error carries.
@@ -43,7 +46,7 @@ wire! {
     }
 
     struct WireMetadata {
-        raw, reasons,
+        headers, raw, reasons,
     }
 }
 
@@ -175,6 +178,10 @@ const KEY_WORDS: &[&str] = &[
 const PERMANENT_STATUSES: [u16; 9] = [400, 403, 404, 405, 410, 415, 422, 451, 501];
 /// Statuses of a request that may hold a parameter which the provider does not take.
 const PARAMETER_STATUSES: [u16; 2] = [400, 422];
+/// Statuses of a request that may hold state which the provider does not take, or which it stored no longer.
+const STATE_STATUSES: [u16; 3] = [400, 404, 422];
+/// Codes of such statuses that are about state alone.
+const STATE_CODES: &[&str] = &["invalid_encrypted_content"];
 /// Codes of such statuses that are about what the model wrote, which it writes otherwise the next time.
 const OF_A_SAMPLE: &[&str] = &[
     "json_validate_failed",
@@ -209,10 +216,16 @@ impl ErrorReport {
         let Some(body) = object::<WireError<'_>>(text) else {
             return Self::of_text(text);
         };
-        body.error
+        let report = body
+            .error
             .and_then(Self::of_value)
             .or_else(|| Some(Self::of_error(&body)).filter(|report| !report.message.is_empty()))
-            .unwrap_or_else(|| Self::of_text(text))
+            .unwrap_or_else(|| Self::of_text(text));
+        let waits = report.waits.into_iter().chain(wait(body.retry_after));
+        Self {
+            waits: waits.collect(),
+            ..report
+        }
     }
 
     /// A report that has only words.
@@ -262,10 +275,12 @@ impl ErrorReport {
             .filter_map(|detail| object(detail.get()))
             .collect();
         let reasons = details.iter().map(|detail| detail.reason);
-        let retry_after_ms = details
-            .iter()
-            .find_map(|detail| string(detail.retry_delay))
-            .and_then(|delay| millis(delay.strip_suffix('s')?, 1000.0));
+        let delays = details.iter().filter_map(|detail| wait(detail.retry_delay));
+        let headers = metadata.headers.map(|raw| others(raw.get(), &[]));
+        let headers = headers.unwrap_or_default().into_iter();
+        let headers = headers.filter_map(|(name, raw)| Some((name, string(Some(raw))?)));
+        let waits = delays.chain(wait(error.retry_after)).chain(headers);
+        let waits = waits.collect();
         Self {
             class: None,
             codes: [error.code, error.kind, inner.code, error.status]
@@ -276,12 +291,12 @@ impl ErrorReport {
                 .filter(|code| !code.is_empty())
                 .collect(),
             message,
-            retry_after_ms,
             status: [error.code, error.status_code, error.status]
                 .into_iter()
                 .find_map(status),
             moderated: metadata.reasons.is_some(),
             param: string(error.param),
+            waits,
         }
     }
 
@@ -340,6 +355,21 @@ impl ErrorReport {
             && !otherwise.any(|code| self.codes.iter().any(|own| own == code))
     }
 
+    /// The fault of a response, with the wait that its head asks for, else its members, else its words.
+    pub(super) fn fault_of(self, meta: &ResponseMeta) -> ProviderFault {
+        let members = ResponseMeta {
+            headers: self.waits.clone(),
+            ..*meta
+        };
+        let retry_after_ms = retry_after_ms(meta)
+            .or_else(|| retry_after_ms(&members))
+            .or_else(|| retry_after_in(&self.message, meta.received_unix_ms));
+        ProviderFault {
+            retry_after_ms,
+            ..self.into_fault(meta.status)
+        }
+    }
+
     /// The fault, for a response of HTTP status `http`.
     pub(super) fn into_fault(self, http: u16) -> ProviderFault {
         let class = self.class.unwrap_or_else(|| self.class(http));
@@ -347,15 +377,18 @@ impl ErrorReport {
         let permanent =
             class == ProviderFaultClass::Model && !unknown_model && self.is_permanent(http);
         let status = if http >= 400 { Some(http) } else { self.status };
-        let names_parameter = permanent && status.is_some_and(|s| PARAMETER_STATUSES.contains(&s));
-        let parameters = if names_parameter {
+        let status = status.filter(|_| permanent);
+        let is_one_of = |statuses: &[u16]| status.is_some_and(|s| statuses.contains(&s));
+        let mut codes = self.codes.iter();
+        let is_of_state = codes.any(|code| STATE_CODES.contains(&code.as_str()))
+            || refuses_state(self.param.as_deref(), &self.message);
+        let parameters = if is_of_state && is_one_of(&STATE_STATUSES) {
+            vec![Parameter::ProviderState]
+        } else if is_one_of(&PARAMETER_STATUSES) {
             refused_parameters(self.param.as_deref(), &self.message)
         } else {
             Vec::new()
         };
-        let retry_after_ms = self
-            .retry_after_ms
-            .or_else(|| retry_after_in(&self.message));
         let mut message = self.message;
         if message.is_empty() {
             message = format!("HTTP {http} without a message");
@@ -366,12 +399,17 @@ impl ErrorReport {
         ProviderFault {
             parameters,
             permanent,
-            retry_after_ms,
             status: Some(http),
             unknown_model,
             ..ProviderFault::new(class, message)
         }
     }
+}
+
+/// A wait in seconds or with a unit, as a header states it.
+fn wait(raw: Raw<'_>) -> Option<(String, String)> {
+    let stated = string(raw).or_else(|| Some(raw?.get().to_owned()))?;
+    Some(("retry-after".to_owned(), stated))
 }
 
 /// An HTTP error status, as a number or as its digits.

@@ -42,7 +42,7 @@ fn parameters(terms: &Terms, exposure: ToolExposure) -> Value {
 #[test]
 fn a_parameter_has_the_name_that_the_model_takes() {
     let sampling = json!({
-        "repeat_penalty": null, "temperature": null, "seed": "41", "max_output_tokens": 77, "stream": true,
+        "repeat_penalty": null, "temperature": null, "seed": 41, "max_output_tokens": 77, "stream": true,
     });
     let check = |refuses: &[&str], expect: Value| {
         let terms = with_facts(CHAT, &sampling, json!({"refuses": refuses}));

@@ -23,7 +23,7 @@ const TERMS: &str = r#"{
         "cycle_forbid": [], "format": "monolith-contract/1", "grammar": null, "grammar_profile": null,
         "idempotent": [], "llm_timeout_ms": 1, "logits_mask": null, "max_attempts_per_turn": 3,
         "max_calls": {"per_tool": {}, "run": null}, "max_cost_micro_usd": null, "max_format_retries": 1,
-        "max_identical_calls": null, "max_inferences": 1, "max_invalid_turns": 3, "max_resumes": 1, "max_tokens_consumed": "1",
+        "max_identical_calls": null, "max_inferences": 1, "max_invalid_turns": 3, "max_resumes": 1, "max_tokens_consumed": 1,
         "max_tool_calls_per_turn": 10, "max_turns": 10, "metadata": {"cycle_exceptions": []},
         "model_profile_id": "p", "page": null, "parallel_tool_calls": false, "parallel_safe": [],
         "parent_contract_hash": null,
@@ -40,7 +40,7 @@ const TERMS: &str = r#"{
             "model_profile_id": "p", "provider": "p",
             "sampling": {
                 "caching": "full", "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,
-                "repeat_penalty": 1.1, "seed": "7", "stream": false, "temperature": 0.7, "top_p": null
+                "repeat_penalty": 1.1, "seed": 7, "stream": false, "temperature": 0.7, "top_p": null
             }
         }],
         "token_gate": false, "tokenizer": null,

@@ -4,11 +4,12 @@ use super::error_report::ErrorReport;
 use super::json::{Raw, object, offset_of_pointer, string};
 use super::parameter_types::ParameterTypes;
 use super::repair::{Repairs, joined};
-use super::stop_words::{StopMeaning, meaning};
-use super::surrogates::join_halves;
+use super::stop_words::{StopMeaning, meaning, names_call, weight};
+use super::streamed_call::StreamedCall;
+use super::surrogates::Halves;
 use crate::contract::FINAL_REPORT;
 use crate::message::{
-    AgentMessage, Digest, FailureCode, ProviderFault, ProviderFaultClass, Repair, StopReason,
+    AgentMessage, BOM, Digest, FailureCode, ProviderFault, ProviderFaultClass, Repair, StopReason,
     Usage, char_prefix, excerpt,
 };
 
@@ -140,8 +141,8 @@ pub(super) struct Progress {
     pub fault: Option<ErrorReport>,
     /// The `system_fingerprint` of OpenAI's protocol.
     pub fingerprint: Option<String>,
-    /// The high halves of surrogate pairs at which pieces of a stream ended.
-    pub halves: Vec<String>,
+    /// The high halves of surrogate pairs at which strings of a stream ended.
+    pub halves: Halves,
     /// The model as the provider names it.
     pub model: Option<String>,
     /// The decoder's rules.
@@ -185,11 +186,21 @@ impl Progress {
         }
     }
 
-    /// Takes a stop reason if there is one; the last one counts. Some servers write null as a word.
+    /// Takes a stop reason if there is one. The last one counts, except that no word takes back a cut, a filter or a
+    /// fault. Some servers write null as a word.
     pub(super) fn stopped(&mut self, word: Option<String>) {
         if let Some(word) = word.filter(|word| !matches!(word.trim(), "" | "null")) {
-            self.stop_word = Some(word);
+            let known = self.stop_word.as_deref().map_or(0, weight);
+            if weight(&word) >= known {
+                self.stop_word = Some(word);
+            }
         }
+    }
+
+    /// Takes the stop reason of an upstream, which a server in between translates: only a cut, a filter or a fault
+    /// counts.
+    pub(super) fn stopped_upstream(&mut self, word: Option<String>) {
+        self.stopped(word.filter(|word| weight(word) > 0));
     }
 
     /// Returns the stop reason. Without a word only the protocol's mark is an end.
@@ -207,7 +218,7 @@ impl Progress {
     /// Judges how the response ended: whether it is whole, and by the words with which the provider itself says that there is no
     /// answer. `at` is their place.
     pub(super) fn judge_end(&mut self, form: Form, at: &str) {
-        if !self.halves.is_empty() {
+        if !self.halves.are_joined() {
             self.fail(Failure::new(FailureCode::BodyInvalidJson, ""));
         }
         if form == Form::Piece && !self.ended && self.stop_word.is_none() {
@@ -228,6 +239,13 @@ impl Progress {
     pub(super) fn unknown_word(&self, stop: StopReason) -> Option<String> {
         let word = self.stop_word.as_deref()?;
         (stop == StopReason::Unknown).then(|| excerpt(char_prefix(word, MAX_WORD_BYTES), 0))
+    }
+
+    /// The words for a text without a call that ended at one: the call was lost.
+    pub(super) fn lost_call(&self, stop: StopReason) -> Option<String> {
+        let word = self.stop_word.as_deref()?;
+        let ends_at_call = stop == StopReason::End && names_call(word);
+        ends_at_call.then(|| format!("{}, but no call came", word.trim()))
     }
 
     /// The record of the deviations that were allowed, if there were any.
@@ -335,6 +353,17 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         None
     }
 
+    /// The reasoning as far as it has arrived, where it comes apart from the text and in one part.
+    fn reasoning(&self) -> Option<&str> {
+        None
+    }
+
+    /// The call at that place of the message, if its arguments seem to be whole.
+    fn call(&self, at: usize) -> Option<StreamedCall<'_>> {
+        let _ = at;
+        None
+    }
+
     /// True if the model refused in a field of the message, whatever the stop reason says.
     fn refuses(&self) -> bool {
         false
@@ -361,7 +390,7 @@ pub(super) trait Fold: Default + std::fmt::Debug {
 /// Hands a document of a stream to its fold.
 pub(super) fn take_piece<F: Fold>(fold: &mut F, text: &str) -> Result<(), Failure> {
     let before = fold.progress().halves.clone();
-    let text = join_halves(text, &mut fold.progress().halves);
+    let text = fold.progress().halves.join(text);
     fold.take(&text, Form::Piece).map_err(|failure| {
         fold.progress().halves = before;
         failure.in_document(&text)
@@ -442,9 +471,6 @@ impl Rules {
         }
     }
 }
-
-/// A byte order mark, which some servers write.
-pub(super) const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// True if a body that is a document is the first of several.
 pub(super) fn is_lines(body: &[u8], framing: Framing) -> bool {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::fixture::{decode, verdict};
 use crate::adapter::{Adapter, Decoded};
+use monolith_testkit::skipped::skip;
 
 /// Pieces of all protocols, whole and broken, in no order that any of them has.
 const WORDS: &[&str] = &[
@@ -180,7 +181,7 @@ fn quoted(text: &str) -> String {
 #[test]
 fn what_is_json_is_an_argument_and_what_is_none_rejects_the_message() {
     let Ok(files) = std::fs::read_dir(Path::new(SUITE)) else {
-        println!("skipped 318 cases: {SUITE} is not there");
+        skip(318, "cases of JSON", &format!("{SUITE} is missing"));
         return;
     };
     let (mut accepted, mut rejected) = (0, 0);

@@ -4,7 +4,8 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::message::MAX_EXACT;
+/// The most tokens of a report: more than any window has.
+const MAX_TOKENS: f64 = 2_147_483_648.0;
 
 /// A field that may be missing or null; else its JSON text as it stood.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
@@ -95,9 +96,9 @@ pub(super) enum Count {
     /// No number was reported.
     #[default]
     Missing,
-    /// A number below zero: nothing is known of the usage.
-    Negative,
-    /// A number, cut to what is exact.
+    /// A number below zero, or one that no request can have: nothing is known of the usage.
+    Absurd,
+    /// A number.
     Of(u64),
 }
 
@@ -106,10 +107,10 @@ impl Count {
     pub(super) fn of(raw: Raw<'_>) -> Self {
         let number = raw.and_then(|raw| serde_json::from_str::<f64>(raw.get()).ok());
         match number {
-            Some(number) if number < 0.0 => Self::Negative,
+            Some(number) if !(0.0..=MAX_TOKENS).contains(&number) => Self::Absurd,
             Some(number) => whole(raw)
                 .or_else(|| floored(number))
-                .map_or(Self::Missing, |count| Self::Of(count.min(MAX_EXACT))),
+                .map_or(Self::Missing, Self::Of),
             None => Self::Missing,
         }
     }
@@ -118,7 +119,7 @@ impl Count {
     pub(super) const fn number(self) -> Option<u64> {
         match self {
             Self::Of(count) => Some(count),
-            Self::Missing | Self::Negative => None,
+            Self::Absurd | Self::Missing => None,
         }
     }
 }

@@ -34,6 +34,7 @@ mod gemini;
 mod invented;
 mod joined_turns;
 mod json;
+mod left_out;
 mod local_hermes;
 mod marks;
 mod members;
@@ -44,16 +45,21 @@ mod openai_tools;
 mod overflow;
 mod parameter_types;
 mod protocol;
+mod push_decoder;
+mod reasoning_form;
 mod recipient;
 mod refused_parameters;
+mod refused_state;
 mod rendered_messages;
 mod repair;
 mod request;
 mod response;
+mod response_format;
 mod retry_after;
 mod script;
 mod sse;
 mod stop_words;
+mod streamed_call;
 mod surrogates;
 mod tail;
 mod text;
@@ -68,6 +74,7 @@ pub use local_hermes::{
     CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, GatePhase, LocalChat, LocalLine,
     LocalRequest, LocalSampling, LocalUsage, Segment,
 };
+pub(crate) use refused_parameters::naming_options;
 pub use request::RequestEncoder;
 pub(crate) use response::ResponseDecoder;
 pub use script::Script;
@@ -94,5 +101,9 @@ mod recovery_tests;
 mod sampling_tests;
 #[cfg(test)]
 mod state_tests;
+#[cfg(test)]
+mod stop_tests;
+#[cfg(test)]
+mod streamed_tests;
 #[cfg(test)]
 mod unreadable_tests;

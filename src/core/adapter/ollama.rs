@@ -45,8 +45,9 @@ pub(in crate::adapter) const PATH: &str = "api/chat";
 pub(in crate::adapter) struct Encoder {
     /// After `{"model":…,"messages":[`.
     messages: JoinedMessages,
-    /// Parameters and the closing brace, after a comma.
-    tail: Vec<u8>,
+    /// Parameters and the closing brace, after a comma: of a request that offers tools, and of one that offers none. The form of the
+    /// answer is for the latter alone, because it binds calls, too.
+    tails: [Vec<u8>; 2],
     to: Recipient,
     /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
@@ -57,9 +58,17 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
+        let tail = |format| {
+            let own = Parameters::of(target);
+            tail(terms, target, &Parameters { format, ..own })
+        };
+        let asked = terms.asked_format(target).map(|form| {
+            let schema = form.schema.as_ref();
+            schema.map_or(Format::Word("json"), Format::Schema)
+        });
         Self {
             messages: JoinedMessages::after(&head, false),
-            tail: tail(terms, target, &Parameters::of(target)),
+            tails: [tail(None), tail(asked)],
             to: Recipient::of(terms, target, IdForm::Text(usize::MAX)),
             tools: tools(terms),
         }
@@ -75,12 +84,13 @@ impl Encode for Encoder {
         if self.to.refuse_state(shape.without_state) {
             self.messages.forget();
         }
-        let tools = match (&self.tools, shape.tools) {
+        let [calling, answering] = &self.tails;
+        let (tools, tail): (&[u8], _) = match (&self.tools, shape.tools) {
             // The protocol has no way to force a call.
-            (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => tools.as_slice(),
-            (None, _) | (_, ToolExposure::Withheld) => b"",
+            (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => (tools, calling),
+            (None, _) | (_, ToolExposure::Withheld) => (b"", answering),
         };
-        let rest = [b"]", tools, &self.tail];
+        let rest = [b"]", tools, tail];
         let to = &self.to;
         let render =
             |before: &[Arc<AgentMessage>], message: &AgentMessage| rendered(before, message, to);
@@ -159,9 +169,19 @@ fn tools(terms: &Terms) -> Option<Vec<u8>> {
 #[derive(Serialize)]
 struct Parameters<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think<'a>>,
     stream: bool,
     options: Options<'a>,
+}
+
+/// The form of the answer: `json`, or a schema.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Format<'a> {
+    Schema(&'a serde_json::Value),
+    Word(&'static str),
 }
 
 /// Thinking on or off, or its level in the word that the author gives.
@@ -197,6 +217,7 @@ impl<'a> Parameters<'a> {
         let switch = (sampling.reasoning.is_some() || sampling.reasoning_off())
             .then_some(Think::Whether(!sampling.reasoning_off()));
         Self {
+            format: None,
             think: own.or(switch),
             stream: sampling.stream,
             options: Options {
@@ -245,6 +266,10 @@ impl fold::Fold for Fold {
 
     fn text(&self) -> Option<&str> {
         Some(self.draft.content())
+    }
+
+    fn reasoning(&self) -> Option<&str> {
+        Some(self.draft.thoughts())
     }
 
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {

@@ -248,6 +248,50 @@ fn every_provider_has_its_own_words_for_an_overflow() {
                 "the input length exceeds the context length",
             ),
             ("Snowflake", 400, "max tokens of 8192 exceeded"),
+            ("gateways, the code as text", 400, "context_length_exceeded"),
+            (
+                "litellm",
+                400,
+                "litellm.ContextWindowExceededError: litellm.BadRequestError: boom",
+            ),
+            (
+                "vLLM, no room for the answer",
+                400,
+                "max_tokens must be at least 1, got -500.",
+            ),
+            (
+                "gateways, counted",
+                400,
+                "Your messages resulted in 200000 tokens, which exceeds the limit of 128000",
+            ),
+            (
+                "gateways, in total",
+                400,
+                "Total tokens (prompt + completion) exceed 8192",
+            ),
+            (
+                "StepFun",
+                400,
+                "total tokens of image and text exceed max message tokens",
+            ),
+            (
+                "gateways, the number",
+                400,
+                "The total number of tokens in the request exceeds the allowed limit of 65536",
+            ),
+            ("Hugging Face", 400, "Input exceeds model's max length 4096"),
+            ("MLX", 400, "max_prompt_length exceeded: 5000 > 4096"),
+            (
+                "llama.cpp, its cache",
+                500,
+                "KV cache is full: prompt does not fit",
+            ),
+            ("llama.cpp, its name", 500, "the input exceeds n_ctx"),
+            (
+                "Chinese gateways, the input",
+                400,
+                "您的输入过长，超过了模型的最大长度限制",
+            ),
             ("gateways", 400, "token limit exceeded for this model"),
         ],
     );
@@ -299,6 +343,13 @@ fn a_limit_on_the_answer_is_no_overflow() {
                 "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096.",
             ),
             ("GLM", 400, "max_tokens参数非法：限制数值范围[1,1024]"),
+            (
+                "a file",
+                400,
+                "Prompt contains unsupported content; file too large",
+            ),
+            ("an image", 400, "The image is too large for this prompt"),
+            ("vLLM", 400, "max_tokens must be at least 1, got 0."),
             (
                 "a long name",
                 400,

@@ -166,6 +166,7 @@ fn reasoning_between_tags_at_the_beginning_is_no_text() {
     };
     check(&said(&["<thi", "nk>a</think>", "\n\nb"]), "End: b <a>");
     check(&said(&["<think>a"]), "End:  <a>");
+    check(&said(&["a</th", "ink>b"]), "End: a</think>b");
     check(&said(&["a <think>b</think>"]), "End: a <think>b</think>");
 }
 
@@ -250,8 +251,8 @@ fn a_body_without_a_message_is_a_fault_in_every_protocol() {
 }
 
 #[test]
-fn negative_usage_is_unknown_usage() {
-    for tokens in [7, -7] {
+fn absurd_usage_is_unknown_usage() {
+    for tokens in [7, -7, 1 << 60] {
         let said = Said {
             texts: &["x"],
             stop: Some("END"),
@@ -262,7 +263,7 @@ fn negative_usage_is_unknown_usage() {
             let Decoded::Message(result) = read(version, &body) else {
                 panic!("a fault: {version}");
             };
-            assert_eq!(result.usage.is_some(), tokens > 0, "{version} {tokens}");
+            assert_eq!(result.usage.is_some(), tokens == 7, "{version} {tokens}");
         }
     }
 }

@@ -1,17 +1,14 @@
-//! The parameters that an error report names as the ones a provider does not take, and requests without them. Knows words and
-//! names; does not decide what follows.
+//! The parameters that an error report names as the ones a provider does not take. Knows words and names; does not decide what
+//! follows.
 
-use std::collections::BTreeSet;
-
-use super::RequestBody;
-use super::json::put;
-use crate::message::{Members, Parameter};
+use crate::message::{Members, Parameter, ProviderFault};
 
 /// Words with which servers refuse a parameter or its value, in lower case.
 const REFUSAL_WORDS: &[&str] = &[
     "cannot both be",
     "can not both be",
     "cannot find field",
+    "cannot be set",
     "cannot be used",
     "deprecated",
     "does not support",
@@ -20,25 +17,41 @@ const REFUSAL_WORDS: &[&str] = &[
     "extra fields not permitted",
     "extra_forbidden",
     "field required to be absent",
+    "has no support for",
     "incompatible",
     "invalid",
     "is not enabled",
     "may not be",
     "may only be",
     "must be",
+    "must contain the word",
     "not allowed",
+    "not implemented",
     "not permitted",
     "not recognized",
     "not supported",
+    "only allowed when",
+    "only available",
+    "only supported when",
     "only the default",
     "only supports",
     "should be",
     "too large",
+    "unavailable",
     "unexpected",
+    "unknown field",
     "unknown name",
     "unknown parameter",
     "unrecognized",
     "unsupported",
+    "不支持",
+];
+/// Words before a list of the names that the server does take.
+const TAKEN_WORDS: &[&str] = &["expected one of"];
+/// The further part of a response that requests to OpenAI's Responses ask for, in lower case.
+const INCLUDED: &[&str] = &[
+    "encrypted content is not supported",
+    "reasoning.encrypted_content",
 ];
 /// Names that are also plain words: they count only where the report marks them as names.
 const PLAIN_WORDS: &[&str] = &[
@@ -50,6 +63,8 @@ const PLAIN_WORDS: &[&str] = &[
     "think",
     "thinking",
 ];
+/// Names that messages and schemas contain, too: they count only in `param`.
+const COMMON_NAMES: &[&str] = &["format", "text"];
 /// Words before a name that is not in quotes.
 const NAMING_WORDS: &[&str] = &[
     "parameter ",
@@ -60,18 +75,35 @@ const NAMING_WORDS: &[&str] = &[
 ];
 /// Words with which servers miss a member of a message.
 const MISSING_WORDS: &[&str] = &["is missing", "missing in", "must be passed", "passed back"];
-/// Objects of a request that hold parameters.
-const CONTAINERS: &[&str] = &["generationConfig", "options"];
+/// The form of an answer, as reports of Anthropic, OpenAI's Responses and Ollama name it.
+const OUTPUT_FORMATS: &[&str] = &[
+    "output_config.format",
+    "text.format",
+    "JSON schema in format",
+];
 /// The new name of the limit of an answer.
-const NEW_LIMIT: &str = "max_completion_tokens";
+pub(super) const NEW_LIMIT: &str = "max_completion_tokens";
 /// The old name.
-const OLD_LIMIT: &str = "max_tokens";
+pub(super) const OLD_LIMIT: &str = "max_tokens";
 
 /// The parameters that a report names: in its member `param`, else in its message, in the order in which they stand there.
 pub(super) fn refused_parameters(param: Option<&str>, message: &str) -> Vec<Parameter> {
+    let is_format = |text: &str| OUTPUT_FORMATS.iter().any(|name| text.contains(name));
+    if param.is_some_and(is_format) || is_format(message) {
+        return vec![Parameter::ResponseFormat];
+    }
+    let words = message.to_ascii_lowercase();
+    if INCLUDED.iter().any(|phrase| words.contains(phrase)) {
+        return vec![Parameter::Include];
+    }
+    if refuses_budget(&words) {
+        return vec![Parameter::ReasoningForm];
+    }
     let stated = param.map(|param| param.split(['.', '[']).next().unwrap_or(param));
     let mut found: Vec<Parameter> = stated.and_then(Parameter::named).into_iter().collect();
-    let (message, instead) = without_advice(message);
+    let taken = TAKEN_WORDS.iter().filter_map(|phrase| words.find(phrase));
+    let end = taken.min().unwrap_or(message.len());
+    let (message, instead) = without_advice(message.get(..end).unwrap_or(message));
     let words = message.to_ascii_lowercase();
     if found.is_empty() && REFUSAL_WORDS.iter().any(|phrase| words.contains(phrase)) {
         let misses = MISSING_WORDS.iter().any(|phrase| words.contains(phrase));
@@ -87,6 +119,44 @@ pub(super) fn refused_parameters(param: Option<&str>, message: &str) -> Vec<Para
         return vec![Parameter::MaxTokensName];
     }
     found
+}
+
+/// True if a message in lower case refuses a budget of tokens as the form of reasoning, and not its size.
+fn refuses_budget(words: &str) -> bool {
+    let is_of_form = |phrase: &&&str| !phrase.ends_with(" be") && **phrase != "invalid";
+    let refusals = REFUSAL_WORDS.iter().filter(is_of_form);
+    words.contains("thinking.type.enabled")
+        || words.contains("budget_tokens") && refusals.copied().any(|phrase| words.contains(phrase))
+}
+
+/// The fault with the author's own members of requests among the refused parameters: its words name a key of `options`, an
+/// object, and no parameter.
+pub(crate) fn naming_options(mut fault: ProviderFault, options: &str) -> ProviderFault {
+    let words = fault.message.to_ascii_lowercase();
+    let is_refusal = fault.permanent
+        && matches!(fault.status, Some(400 | 422))
+        && REFUSAL_WORDS.iter().any(|phrase| words.contains(phrase));
+    let members = serde_json::from_str(options).map(|Members(members)| members);
+    let names_one = members.is_ok_and(|members| {
+        let mut keys = members.iter().map(|(key, _)| key.as_str());
+        keys.any(|key| !key.is_empty() && names(&fault.message, key))
+    });
+    if is_refusal && names_one && fault.parameters.is_empty() {
+        fault.parameters = vec![Parameter::ProviderOptions];
+    }
+    fault
+}
+
+/// True if a text marks that word as a name.
+fn names(text: &str, word: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + word.len()..).unwrap_or_default();
+        !before.ends_with(is_name)
+            && !after.starts_with(is_name)
+            && (word.contains('_') || before.ends_with(": ") || is_marked(before, after))
+    })
 }
 
 /// The message without its advice `Use X instead`, and the advice.
@@ -122,6 +192,7 @@ fn named_in(text: &str) -> impl Iterator<Item = Parameter> {
             let name = text.get(start..end)?;
             let (before, after) = (text.get(..start)?, text.get(end..)?);
             let is_marked = !PLAIN_WORDS.contains(&name) || is_marked(before, after);
+            let is_marked = is_marked && !COMMON_NAMES.contains(&name);
             if let Some(parameter) = Parameter::named(name).filter(|_| is_marked) {
                 return Some(parameter);
             }
@@ -138,52 +209,10 @@ fn is_marked(before: &str, after: &str) -> bool {
         || begins
 }
 
-impl RequestBody {
-    /// The body without the parameters that its target refused.
-    #[must_use]
-    pub fn without(self, left_out: &BTreeSet<Parameter>) -> Self {
-        if left_out.is_empty() {
-            return self;
-        }
-        let text = std::str::from_utf8(&self.bytes).unwrap_or_default();
-        match remaining(text, left_out, true) {
-            Some(text) => Self::whole(text.into_bytes()),
-            None => self,
-        }
-    }
-}
-
-/// The object without those parameters; `None` if the text is no object.
-fn remaining(text: &str, left_out: &BTreeSet<Parameter>, descends: bool) -> Option<String> {
-    let Members(members) = serde_json::from_str(text).ok()?;
-    let is_left_out = |key: &str| {
-        let parameter = Parameter::named(key);
-        parameter.is_some_and(|parameter| left_out.contains(&parameter))
-    };
-    let renames = left_out.contains(&Parameter::MaxTokensName);
-    let mut out = b"{".to_vec();
-    for (key, value) in members {
-        if is_left_out(&key) {
-            continue;
-        }
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        let is_old = renames && descends && key == OLD_LIMIT;
-        put(&mut out, &if is_old { NEW_LIMIT } else { &key });
-        out.push(b':');
-        let inner = descends && CONTAINERS.contains(&key.as_str());
-        let inner = inner.then(|| remaining(value.get(), left_out, false));
-        let inner = inner.flatten();
-        out.extend_from_slice(inner.as_deref().unwrap_or(value.get()).as_bytes());
-    }
-    out.push(b'}');
-    String::from_utf8(out).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::ProviderFaultClass;
     use Parameter::*;
 
     #[test]
@@ -241,7 +270,17 @@ mod tests {
         check(
             None,
             "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.",
-            &[Reasoning],
+            &[ReasoningForm],
+        );
+        check(
+            None,
+            "thinking.budget_tokens: Extra inputs are not permitted",
+            &[ReasoningForm],
+        );
+        check(
+            None,
+            "max_tokens must be greater than thinking.budget_tokens",
+            &[MaxOutputTokens, Reasoning],
         );
         check(
             None,
@@ -302,6 +341,32 @@ mod tests {
             "Extra inputs are not permitted, field: 'seed', value: 0",
             &[Seed],
         );
+        // The form of an answer: OpenAI, DeepSeek, Anthropic, Gemini.
+        check(
+            Some("text.format.schema"),
+            "Invalid schema for response_format 'output'",
+            &[ResponseFormat],
+        );
+        check(
+            None,
+            "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+            &[ResponseFormat],
+        );
+        check(
+            None,
+            "This response_format type is unavailable now",
+            &[ResponseFormat],
+        );
+        check(
+            None,
+            "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false",
+            &[ResponseFormat],
+        );
+        check(
+            None,
+            "Unknown name \"responseJsonSchema\" at 'generation_config': Cannot find field.",
+            &[ResponseFormat],
+        );
         check(
             None,
             "litellm.UnsupportedParamsError: openai does not support parameters: ['temperature'], for model=gpt-5.",
@@ -310,14 +375,58 @@ mod tests {
     }
 
     #[test]
-    fn a_member_of_a_message_that_is_refused_is_the_state_of_its_provider() {
+    fn one_parameter_is_refused_in_many_words() {
         for message in [
-            "Unknown parameter: 'messages[1].phase'.",
-            "messages.2.reasoning_content: Extra inputs are not permitted",
+            "Failed to deserialize the JSON body into the target type: unknown field `parallel_tool_calls`, expected one of `model`, `messages`, `temperature`",
+            "parallel_tool_calls cannot be set for this model",
+            "parallel_tool_calls is not implemented",
+            "parallel_tool_calls is only supported when tools are provided",
+            "This model has no support for parallel_tool_calls",
+            "参数 parallel_tool_calls 不支持",
         ] {
-            let param = Some("messages[1].phase");
-            assert_eq!(refused_parameters(None, message), [ProviderState]);
-            assert_eq!(refused_parameters(param, message), [ProviderState]);
+            assert_eq!(
+                refused_parameters(None, message),
+                [ParallelToolCalls],
+                "{message}"
+            );
+        }
+        for message in [
+            "Encrypted content is not supported with this model.",
+            "reasoning.encrypted_content is only available for reasoning models",
+        ] {
+            assert_eq!(refused_parameters(None, message), [Include], "{message}");
+        }
+    }
+
+    #[test]
+    fn a_refused_member_of_the_authors_options_is_a_stated_parameter() {
+        let check = |status: u16, message: &str, expect: &[Parameter]| {
+            let fault = ProviderFault {
+                permanent: true,
+                status: Some(status),
+                ..ProviderFault::new(ProviderFaultClass::Model, message)
+            };
+            let options = r#"{"foo":1,"service_tier":"x"}"#;
+            assert_eq!(
+                naming_options(fault, options).parameters,
+                expect,
+                "{message}"
+            );
+        };
+        for message in [
+            "Unrecognized request argument supplied: foo",
+            "Unknown parameter: 'foo.bar'.",
+            "service_tier is not supported",
+        ] {
+            check(400, message, &[ProviderOptions]);
+            check(404, message, &[]);
+        }
+        for message in [
+            "Unknown parameter: 'food'.",
+            "the model is not supported, fool",
+            "foo",
+        ] {
+            check(400, message, &[]);
         }
     }
 
@@ -325,6 +434,7 @@ mod tests {
     fn a_plain_word_or_another_fault_names_no_parameter() {
         for message in [
             "",
+            "Invalid value: 'text'. Supported values are: 'input_text' and 'output_text'.",
             "messages: tool results must be in the store before they stop",
             "Invalid 'messages[0].content': a string is not supported",
             "the model does not support thinking",
@@ -335,39 +445,5 @@ mod tests {
             assert_eq!(refused_parameters(None, message), [], "{message}");
         }
         assert_eq!(refused_parameters(Some("tools[0].function"), "bad"), []);
-    }
-
-    #[test]
-    fn a_body_loses_exactly_what_is_left_out() {
-        let check = |body: &str, left_out: &[Parameter], expect: &str| {
-            let body = RequestBody::whole(body.as_bytes().to_vec());
-            let left_out = left_out.iter().copied().collect();
-            let body = body.without(&left_out);
-            assert_eq!(std::str::from_utf8(&body).unwrap(), expect);
-            assert_eq!(body, RequestBody::whole(expect.as_bytes().to_vec()));
-        };
-        let body = r#"{"model":"m","messages":[{"temperature":1}],"max_tokens":4096,"temperature":0.70,"stream":true}"#;
-        check(body, &[], body);
-        check(
-            body,
-            &[Temperature, Seed],
-            r#"{"model":"m","messages":[{"temperature":1}],"max_tokens":4096,"stream":true}"#,
-        );
-        check(
-            body,
-            &[MaxTokensName, Temperature],
-            r#"{"model":"m","messages":[{"temperature":1}],"max_completion_tokens":4096,"stream":true}"#,
-        );
-        check(
-            r#"{"contents":[],"generationConfig":{"temperature":1,"topP":0.5}}"#,
-            &[TopP],
-            r#"{"contents":[],"generationConfig":{"temperature":1}}"#,
-        );
-        check(
-            r#"{"options":{"num_predict":1,"seed":0},"stream":false}"#,
-            &[MaxOutputTokens],
-            r#"{"options":{"seed":0},"stream":false}"#,
-        );
-        check("[]", &[Seed], "[]");
     }
 }

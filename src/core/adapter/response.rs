@@ -1,15 +1,17 @@
 //! The decoder of one response as callers see it. Chooses the protocol's fold; knows no wire shape.
 
-use super::decoder::{Decoder, PushDecoder};
+use super::decoder::Decoder;
 use super::fold::{Fold, Rules};
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
+use super::push_decoder::PushDecoder;
 use super::text::{Hermes, Layer, Llama3, Qwen};
 use super::{
     Decoded, ResponseMeta, anthropic, bedrock, gemini, local_hermes, ollama, openai_chat,
     openai_responses,
 };
 use crate::contract::TextProfile;
+use crate::message::ToolInvocation;
 
 /// The inputs that a decoder needs before the body.
 struct Head<'a> {
@@ -111,6 +113,19 @@ impl ResponseDecoder {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.0.text()
+    }
+
+    /// The reasoning as far as it has arrived, where it comes apart from the text.
+    #[must_use]
+    pub fn reasoning(&self) -> Option<&str> {
+        self.0.reasoning()
+    }
+
+    /// The call at that place of the message, from 0, if it is whole in what has arrived. Only the whole response shows if the
+    /// message keeps it so.
+    #[must_use]
+    pub fn call(&mut self, at: usize) -> Option<ToolInvocation> {
+        self.0.call(at)
     }
 
     /// The verdict over all bytes that were pushed.

@@ -86,7 +86,7 @@ fn rows() -> Vec<(&'static str, Value, [Value; 7])> {
         ),
         (
             "seed",
-            json!("41"),
+            json!(41),
             [
                 at("/seed", json!(41)),
                 at("/seed", json!(41)),
@@ -214,7 +214,7 @@ fn no_parameter_of_a_contract_is_without_a_row() {
     // Set where a separate place shows it: in the path of Gemini, and together with the keys that they go with.
     let elsewhere = ["max_output_tokens_unsent", "reasoning_value", "stream"];
     let all = json!({
-        "max_output_tokens_unsent": true, "reasoning_value": 5, "stop": ["a"], "seed": "1",
+        "max_output_tokens_unsent": true, "reasoning_value": 5, "stop": ["a"], "seed": 1,
     });
     let written = serde_json::to_value(&terms_of("openai-chat/1", &all).targets[0].sampling);
     let written = written.unwrap();
@@ -285,6 +285,7 @@ fn streaming_is_asked_for_in_the_body_or_in_the_path() {
 }
 
 /// 000/1.reasoning.1
+/// 001/1.reasoning.1
 #[test]
 fn a_level_of_reasoning_is_what_the_provider_calls_it() {
     let check = |writer: usize, value: Value, pointer: &str, expect: Value| {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Adapter;
+use crate::message::without_bom;
 
 /// The parsed file of a scripted provider: one record per inference, played in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl FromStr for Script {
 
     /// Reads one record per line; blank lines count as lines and hold none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         let mut script = Self::default();
         for (line, text) in (1..).zip(text.lines()) {
             if !text.trim().is_empty() {

@@ -4,9 +4,10 @@
 //! broken argument text must be rejected and not repaired; and it has no bound on a line. Only what a response to a POST
 //! needs is here: no reconnection, no ids.
 
+use crate::message::BOM;
+
 /// The most bytes of one line, and of the data of one event.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// One event that carries data.
 #[derive(Debug, Default, PartialEq, Eq)]

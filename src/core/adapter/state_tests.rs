@@ -85,6 +85,21 @@ fn unknown_members_of_a_chat_message_and_its_calls_go_back_as_they_came() {
 }
 
 #[test]
+fn state_with_half_a_character_is_valid_for_every_parser() {
+    let said = format!(
+        r#"{{"content":"hi","reasoning_content":"a\ud83d","z":"\ud83d\ude00","tool_calls":[{CALL}]}}"#
+    );
+    let terms = terms_of(CHAT, &json!({}));
+    let talk = asked(message(CHAT, &chat(&said)));
+    let bytes = encode(&terms, &talk, ToolExposure::Auto);
+    assert!(
+        bytes.contains(r#""reasoning_content":"a\ufffd""#),
+        "{bytes}"
+    );
+    assert!(bytes.contains(r#""z":"\ud83d\ude00""#), "{bytes}");
+}
+
+#[test]
 fn state_goes_to_no_other_provider_model_or_adapter() {
     let said = format!(r#"{{"content":"hi","reasoning_content":"th","tool_calls":[{CALL}]}}"#);
     let talk = asked(message(CHAT, &chat(&said)));

@@ -13,6 +13,9 @@ pub(super) enum StopMeaning {
     Stopped(StopReason),
 }
 
+/// The ends at a call. A text without one has lost it.
+const CALL_WORDS: &[&str] = &["function_call", "tool_call", "tool_calls", "tool_use"];
+
 /// The words in lower case, for all protocols together: gateways pass on the words of the provider behind them.
 ///
 /// Deliberately absent are words that name no reason: Gemini's `OTHER`, `IMAGE_OTHER` and `NO_IMAGE`, and `incomplete`.
@@ -26,15 +29,12 @@ const WORDS: &[(StopMeaning, &[&str])] = &[
             "end_turn",
             "eos",
             "eos_token",
-            "function_call",
             "normal",
             "stop",
             "stop_sequence",
-            "tool_call",
-            "tool_calls",
-            "tool_use",
         ],
     ),
+    (StopMeaning::Stopped(StopReason::End), CALL_WORDS),
     (
         StopMeaning::Stopped(StopReason::Length),
         &[
@@ -114,6 +114,23 @@ pub(super) fn meaning(word: &str) -> Option<StopMeaning> {
     let mut rows = WORDS.iter();
     let row = rows.find(|(_, words)| words.contains(&word.as_str()));
     row.map(|(meaning, _)| *meaning)
+}
+
+/// The weight of a stop reason among those of one response: no lighter one replaces it. An end has none, and neither
+/// has an unknown word.
+pub(super) fn weight(word: &str) -> u8 {
+    match meaning(word) {
+        None | Some(StopMeaning::Stopped(StopReason::End | StopReason::Unknown)) => 0,
+        Some(StopMeaning::Stopped(StopReason::Length)) => 1,
+        Some(StopMeaning::Stopped(StopReason::Refusal | StopReason::ContentFilter)) => 2,
+        Some(StopMeaning::Rejected(_)) => 3,
+        Some(StopMeaning::Fault) => 4,
+    }
+}
+
+/// True if a stop reason says that the answer ended at a call.
+pub(super) fn names_call(word: &str) -> bool {
+    CALL_WORDS.contains(&word.trim().to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -40,6 +40,19 @@ pub(super) fn after_reasoning(text: &str) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
+/// The reasoning that a text begins with, as far as it has arrived: it only grows. A piece that may become the closing tag waits.
+pub(super) fn arriving_reasoning(text: &str) -> Option<&str> {
+    let inside = text.trim_start().strip_prefix(OPEN)?;
+    let end = inside.find(CLOSE).unwrap_or_else(|| {
+        let mut parts = (1..CLOSE.len())
+            .rev()
+            .filter_map(|length| CLOSE.get(..length));
+        let part = parts.find(|part| inside.ends_with(part));
+        inside.len() - part.map_or(0, str::len)
+    });
+    inside.get(..end).map(str::trim)
+}
+
 /// The message without the reasoning that its text begins with, which joins its other reasoning. What a provider wants to see again
 /// belongs to the text as it was. The message itself, unless its text `thinks`.
 pub(super) fn without_reasoning(mut message: AgentMessage, thinks: bool) -> AgentMessage {
@@ -84,6 +97,26 @@ mod tests {
         check("b <think>a</think>", None, "b <think>a</think>");
         check("a</think>b", None, "a</think>b");
         check("<thinking>a", None, "<thinking>a");
+    }
+
+    #[test]
+    fn the_reasoning_only_grows_and_ends_before_its_tag() {
+        for text in [
+            "<think> a b </think>\nc",
+            "<think>a < b",
+            " <think>a</thin king>b",
+        ] {
+            let message = AgentMessage::text(Role::Assistant, text, 0);
+            let whole = without_reasoning(message, true).reasoning.unwrap();
+            let mut shown = String::new();
+            for end in 0..=text.len() {
+                let now = arriving_reasoning(&text[..end]).unwrap_or_default();
+                assert!(now.starts_with(&shown), "{text:?} at {end}: {now:?}");
+                now.clone_into(&mut shown);
+            }
+            assert_eq!(shown, whole, "{text:?}");
+        }
+        assert_eq!(arriving_reasoning("plain"), None);
     }
 
     #[test]

@@ -142,14 +142,12 @@ pub struct Repair {
 pub struct ProtocolAdapterResult {
     /// The version of the adapter that judged, such as `openai-chat/1`.
     pub adapter_version: String,
-    /// The message, unless rejected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The message; null if rejected.
     pub canonical_message: Option<AgentMessage>,
     /// The text where the fault lies, at most 200 bytes, escaped; only when rejected, and none if it must be held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
-    /// The reason, exactly when rejected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The reason; null unless rejected.
     pub failure_code: Option<FailureCode>,
     /// Place of the fault in the response: an RFC 6901 pointer into the raw body or folded stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +164,8 @@ pub struct ProtocolAdapterResult {
     pub status: AdapterStatus,
     /// The model's stop reason.
     pub stop: StopReason,
-    /// The provider's word for a stop reason that the adapter does not know; at most 64 bytes before escapes.
+    /// The provider's word for a stop reason that the adapter does not know, or for a call that did not come; at most 64 bytes
+    /// before escapes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_word: Option<String>,
     /// The tags of the XML transport that were ignored, or that count although they are not closed, in order; at most 130.

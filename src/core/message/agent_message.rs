@@ -48,8 +48,8 @@ pub struct AgentMessage {
     /// On role `tool`: the call that this answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// On role `assistant`: the calls it requests, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The calls it requests, in order; empty unless the role is `assistant`. A record always states them.
+    #[serde(default)]
     pub tool_calls: Vec<ToolInvocation>,
 }
 

@@ -113,9 +113,30 @@ pub(crate) fn is_blank(text: &str) -> bool {
         .all(|c| c.is_whitespace() || c.is_control() || unseen(c))
 }
 
+/// The bytes of a byte order mark.
+pub const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// Returns the text of a file without the byte order mark at its start. Every reader of an input file calls it.
+#[must_use]
+pub fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{is_blank, *};
+
+    #[test]
+    fn only_a_mark_at_the_start_of_a_text_is_dropped() {
+        for (text, expect) in [
+            ("\u{feff}a", "a"),
+            ("a\u{feff}", "a\u{feff}"),
+            ("\u{feff}\u{feff}a", "\u{feff}a"),
+            ("", ""),
+        ] {
+            assert_eq!(without_bom(text), expect, "{text:?}");
+        }
+    }
 
     #[test]
     fn what_nobody_sees_is_invisible_in_every_plane() {

@@ -58,6 +58,7 @@ pub use file_changes::{FileChange, FileChanges};
 pub use ids::{CallSeq, InferenceSeq, RunId};
 pub use input_exchange::{InputAnswer, InputExchange};
 pub(crate) use invisible::is_blank;
+pub use invisible::{BOM, without_bom};
 pub use invisible::{escaped, escaped_line, invisible_code_points, is_invisible};
 pub use object_text::ObjectText;
 pub use parameter::Parameter;

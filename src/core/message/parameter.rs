@@ -14,12 +14,18 @@ pub enum Parameter {
     MaxTokensName,
     /// A ban on several calls in one message.
     ParallelToolCalls,
+    /// A member of the author's `provider_options`.
+    ProviderOptions,
     /// Members of the model's messages that its provider gave and wants back (semantics §4).
     ProviderState,
     /// Effort or tokens of reasoning.
     Reasoning,
+    /// A budget of tokens as the form of a level: the provider takes an effort.
+    ReasoningForm,
     /// The penalty on repeated text.
     RepeatPenalty,
+    /// The form of the answer.
+    ResponseFormat,
     /// The seed.
     Seed,
     /// Texts that end an answer.
@@ -38,14 +44,17 @@ pub enum Parameter {
 
 impl Parameter {
     /// Every parameter.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Include,
         Self::MaxOutputTokens,
         Self::MaxTokensName,
         Self::ParallelToolCalls,
+        Self::ProviderOptions,
         Self::ProviderState,
         Self::Reasoning,
+        Self::ReasoningForm,
         Self::RepeatPenalty,
+        Self::ResponseFormat,
         Self::Seed,
         Self::Stop,
         Self::Store,
@@ -63,9 +72,12 @@ impl Parameter {
             Self::MaxOutputTokens => "max_output_tokens",
             Self::MaxTokensName => "max_tokens_name",
             Self::ParallelToolCalls => "parallel_tool_calls",
+            Self::ProviderOptions => "provider_options",
             Self::ProviderState => "provider_state",
             Self::Reasoning => "reasoning",
+            Self::ReasoningForm => "reasoning_form",
             Self::RepeatPenalty => "repeat_penalty",
+            Self::ResponseFormat => "response_format",
             Self::Seed => "seed",
             Self::Stop => "stop",
             Self::Store => "store",
@@ -88,15 +100,17 @@ impl Parameter {
                 "maxOutputTokens",
                 "num_predict",
             ],
-            // Told from a refused limit by the name that the provider asks for.
-            Self::MaxTokensName => &[],
+            // Told from a refused limit by the name that the provider asks for, and by the author's own keys.
+            Self::MaxTokensName | Self::ProviderOptions => &[],
             Self::ParallelToolCalls => &["parallel_tool_calls"],
             Self::ProviderState => &[
                 "encrypted_content",
                 "extra_content",
                 "phase",
+                "provider_specific_fields",
                 "reasoning_content",
                 "reasoning_details",
+                "thinking_blocks",
                 "thoughtSignature",
                 "thought_signature",
             ],
@@ -114,7 +128,21 @@ impl Parameter {
                 "thinkingLevel",
                 "budget_tokens",
             ],
+            // Told from a refused budget by the words about it.
+            Self::ReasoningForm => &["thinking", "budget_tokens"],
             Self::RepeatPenalty => &["repeat_penalty", "repetition_penalty"],
+            Self::ResponseFormat => &[
+                "response_format",
+                "output_format",
+                "format",
+                "text",
+                "responseMimeType",
+                "response_mime_type",
+                "responseJsonSchema",
+                "response_json_schema",
+                "responseSchema",
+                "response_schema",
+            ],
             Self::Seed => &["seed"],
             Self::Stop => &["stop", "stop_sequences", "stopSequences"],
             Self::Store => &["store"],
@@ -125,7 +153,7 @@ impl Parameter {
         }
     }
 
-    /// The parameter of that name.
+    /// The parameter of that name: the first that has it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();

@@ -12,6 +12,7 @@ use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::recipient::{IdForm, Recipient, SentPart, is_silent};
 use crate::adapter::rendered_messages::reasoning_budget;
+use crate::adapter::response_format::AnthropicFormat;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
 use crate::kernel::ToolExposure;
@@ -51,7 +52,10 @@ impl Encoder {
         // Where a call is forced, a model that reasons by itself is told not to.
         let on = target.thinking() == Some(ThinkingForm::AdaptiveOn);
         let without = on.then_some(Thinking::Disabled);
-        let tail = |thinking| tail(terms, target, &Parameters::of(target, thinking));
+        let tail = |thinking| {
+            let format = AnthropicFormat::of(terms, target);
+            tail(terms, target, &Parameters::of(target, thinking, format))
+        };
         let caches = target.sampling.caching == "full";
         Self {
             caches,
@@ -295,10 +299,13 @@ impl Thinking {
     }
 }
 
-/// The model's word for the level.
+/// The model's word for the level, and the form of the answer.
 #[derive(Serialize)]
 struct OutputConfig<'a> {
-    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<AnthropicFormat<'a>>,
 }
 
 /// True if requests ask for reasoning.
@@ -311,9 +318,15 @@ fn is_plain(thinking: Option<Thinking>) -> bool {
 }
 
 impl<'a> Parameters<'a> {
-    fn of(target: &'a TargetTerms, thinking: Option<Thinking>) -> Self {
+    fn of(
+        target: &'a TargetTerms,
+        thinking: Option<Thinking>,
+        format: Option<AnthropicFormat<'a>>,
+    ) -> Self {
         let sampling = &target.sampling;
         let plain = is_plain(thinking);
+        let effort = target.known_effort();
+        let effort = effort.filter(|_| sampling.reasoning_tokens.is_none());
         Self {
             max_tokens: sampling.max_output_tokens,
             // The protocol's range ends at 1; with reasoning it takes neither of the two.
@@ -321,10 +334,8 @@ impl<'a> Parameters<'a> {
             // 1 is the default, and newer models refuse it beside a temperature.
             top_p: sampling.top_p.filter(|p| plain && *p < 1.0),
             stop_sequences: &sampling.stop,
-            output_config: target
-                .known_effort()
-                .filter(|_| sampling.reasoning_tokens.is_none())
-                .map(|effort| OutputConfig { effort }),
+            output_config: (effort.is_some() || format.is_some())
+                .then_some(OutputConfig { effort, format }),
             thinking,
             stream: sampling.stream,
         }

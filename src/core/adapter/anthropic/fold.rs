@@ -10,6 +10,7 @@ use crate::adapter::fold;
 use crate::adapter::fold::{Failure, Folded, Form, Progress, document, part};
 use crate::adapter::json::{Raw, given, string, whole, wire};
 use crate::adapter::members::other_members;
+use crate::adapter::streamed_call::StreamedCall;
 use crate::message::FailureCode;
 
 const CONTENT: &str = "/content";
@@ -42,6 +43,14 @@ impl fold::Fold for Fold {
 
     fn text(&self) -> Option<&str> {
         self.0.blocks.only_text()
+    }
+
+    fn reasoning(&self) -> Option<&str> {
+        self.0.blocks.only_reasoning()
+    }
+
+    fn call(&self, at: usize) -> Option<StreamedCall<'_>> {
+        self.0.blocks.call(at)
     }
 
     fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {

@@ -16,7 +16,9 @@ use crate::adapter::recipient::{
 };
 use crate::adapter::rendered_messages::reasoning_budget;
 use crate::adapter::tail::tail;
-use crate::contract::{TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version};
+use crate::contract::{
+    FinalReportTerms, TargetTerms, Terms, ThinkingForm, ToolTerms, wire_version,
+};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
@@ -27,8 +29,9 @@ pub(in crate::adapter) const VERSION: &str = wire_version::GEMINI;
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
     messages: JoinedTurns,
-    /// Parameters and the closing brace, after a comma.
-    tail: Vec<u8>,
+    /// Parameters and the closing brace, after a comma: of a request that offers tools, and of one that offers none. The form of the
+    /// answer is for the latter alone, because models that may call refuse it.
+    tails: [Vec<u8>; 2],
     /// True if the first call of every message must have a signature.
     signs_calls: bool,
     to: Recipient,
@@ -38,7 +41,14 @@ pub(in crate::adapter) struct Encoder {
 
 impl Encoder {
     pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
-        let generation_config = Parameters::of(target);
+        let tail = |form: Option<&FinalReportTerms>| {
+            let generation_config = Parameters {
+                response_mime_type: form.map(|_| "application/json"),
+                response_json_schema: form.and_then(|form| form.schema.as_ref()),
+                ..Parameters::of(target)
+            };
+            tail(terms, target, &Config { generation_config })
+        };
         Self {
             messages: JoinedTurns::new(TurnForm {
                 model: b"{\"role\":\"model\",\"parts\":[",
@@ -46,7 +56,7 @@ impl Encoder {
                 close: b"]}",
                 mark: b"",
             }),
-            tail: tail(terms, target, &Config { generation_config }),
+            tails: [tail(None), tail(terms.asked_format(target))],
             signs_calls: wants_signatures(&target.model),
             to: Recipient::of(terms, target, IdForm::Text(usize::MAX)),
             tools: tools(terms),
@@ -75,7 +85,9 @@ impl Encode for Encoder {
             [config, mode, b"\"}}"].concat()
         };
         let Self { messages, to, .. } = self;
-        let (tail, signs_calls) = (&self.tail, self.signs_calls);
+        let [calling, answering] = &self.tails;
+        let tail = if mode.is_empty() { answering } else { calling };
+        let signs_calls = self.signs_calls;
         messages.body(
             conversation,
             shape.notices,
@@ -273,6 +285,10 @@ struct Parameters<'a> {
     stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<Thinking<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<&'a serde_json::Value>,
 }
 
 #[derive(Serialize)]
@@ -317,6 +333,8 @@ impl<'a> Parameters<'a> {
             seed: sampling.seed.and_then(|seed| i32::try_from(seed.0).ok()),
             stop_sequences: &sampling.stop,
             thinking_config: Thinking::of(target),
+            response_mime_type: None,
+            response_json_schema: None,
         }
     }
 }

@@ -46,7 +46,7 @@ fn parameters_are_sent_as_the_protocol_takes_them() {
         assert!(got["tools"].is_null() && got["toolConfig"].is_null());
     };
     check(
-        json!({"seed": "2147483648", "temperature": null, "top_p": 0.5}),
+        json!({"seed": 2_147_483_648_u64, "temperature": null, "top_p": 0.5}),
         json!({"maxOutputTokens": 4096, "topP": 0.5}),
     );
     check(

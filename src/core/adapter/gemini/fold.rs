@@ -64,6 +64,10 @@ impl fold::Fold for Fold {
         Some(self.draft.content())
     }
 
+    fn reasoning(&self) -> Option<&str> {
+        Some(self.draft.thoughts())
+    }
+
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
         let chunk: WireChunk<'_> = document(text)?;
         self.note(&chunk);

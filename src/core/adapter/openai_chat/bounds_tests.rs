@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::test_support::{decode, stream, verdict};
 use super::{Fold, VERSION};
-use crate::adapter::decoder::{Decoder, Limits, MAX_BODY_BYTES, PushDecoder};
+use crate::adapter::decoder::{Decoder, Limits, MAX_BODY_BYTES};
+use crate::adapter::push_decoder::PushDecoder;
 use crate::adapter::{Decoded, ResponseMeta};
 
 /// The verdict over `pieces` where a body holds `body_bytes` and a line 48 bytes.

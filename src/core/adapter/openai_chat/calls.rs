@@ -4,6 +4,7 @@ use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, val
 use crate::adapter::fold::{Failure, Progress, Rules};
 use crate::adapter::json::{Raw, object, string, whole, wire};
 use crate::adapter::members::Members;
+use crate::adapter::streamed_call::StreamedCall;
 use crate::message::{FailureCode, StateMember};
 
 const FIELDS: CallFields = CallFields {
@@ -159,6 +160,20 @@ impl Calls {
                 .or_else(|| self.0.len().checked_sub(1).filter(|_| name.is_empty()))
         };
         at.filter(|at| self.0.get(*at).is_some_and(|parts| !begins(parts)))
+    }
+
+    /// The call at that place, if every bracket of its arguments is closed.
+    pub(super) fn streamed(&self, at: usize) -> Option<StreamedCall<'_>> {
+        let parts = self.0.get(at)?;
+        let is_in_order = parts
+            .index
+            .is_none_or(|index| usize::try_from(index) == Ok(at));
+        let is_whole = parts.has_function && parts.nesting.is_closed();
+        (is_in_order && is_whole).then_some(StreamedCall {
+            arguments: &parts.arguments,
+            id: &parts.id,
+            name: &parts.name,
+        })
     }
 
     /// The calls in message order: by index where every call has one, else by first appearance. With each call the members of it

@@ -12,6 +12,7 @@ use crate::adapter::json::{Elements, append, put};
 use crate::adapter::openai_tools::{FunctionTool, OpenaiTools};
 use crate::adapter::recipient::{FOREIGN_SIGNATURE, Recipient, SentPart, is_silent};
 use crate::adapter::rendered_messages::JoinedMessages;
+use crate::adapter::response_format::{ChatSchema, OpenaiFormat};
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, TargetTerms, Terms, wire_version};
 use crate::message::{AgentMessage, Role, ToolInvocation};
@@ -46,10 +47,14 @@ impl Encoder {
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
         let to = Recipient::of_chat(terms, target);
+        let parameters = Parameters {
+            response_format: OpenaiFormat::of_chat(terms, target),
+            ..Parameters::of(target, provider)
+        };
         Self {
             messages: JoinedMessages::after(&head, to.rules().joins_results),
             tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
-            tail: tail(terms, target, &Parameters::of(target, provider)),
+            tail: tail(terms, target, &parameters),
             to,
         }
     }
@@ -101,6 +106,8 @@ struct Parameters<'a> {
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<WireReasoning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<OpenaiFormat<ChatSchema<'a>>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -159,6 +166,7 @@ impl<'a> Parameters<'a> {
                 .or(sampling.reasoning_count().map(WireReasoning::MaxTokens))
                 .or(effort.map(WireReasoning::Effort))
                 .filter(|_| openrouter),
+            response_format: None,
             stream: sampling.stream,
             stream_options: (sampling.stream && !target.refuses("stream_options")).then_some(
                 StreamOptions {

@@ -9,7 +9,7 @@ use crate::adapter::fixture::{conversation, encode, terms, text_message};
 use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape};
 use crate::contract::Terms;
 use crate::kernel::ToolExposure;
-use crate::message::{AgentMessage, Role};
+use crate::message::{AgentMessage, MAX_EXACT, Role};
 
 #[test]
 fn a_body_is_these_bytes() {
@@ -137,9 +137,9 @@ fn parameters_are_sent_where_the_provider_knows_them() {
     );
     check(
         "openai",
-        json!({"temperature": null, "top_p": 0.5, "stream": true, "seed": "18446744073709551615"}),
+        json!({"temperature": null, "top_p": 0.5, "stream": true, "seed": MAX_EXACT}),
         json!({
-            "max_tokens": 4096, "top_p": 0.5, "seed": u64::MAX, "stream": true,
+            "max_tokens": 4096, "top_p": 0.5, "seed": MAX_EXACT, "stream": true,
             "stream_options": {"include_usage": true},
         }),
     );

@@ -94,6 +94,17 @@ fn a_redirect_names_its_place_and_is_not_sent_again() {
 }
 
 #[test]
+fn a_redirect_shows_no_credentials_and_no_query_values() {
+    let place = "https://u:hunter2@login.example/v1?api_key=abcdef123#token";
+    let page = format!("<a href=\"{place}\">Moved</a>");
+    let fault = fault(307, &[("location", place)], &page);
+    assert_eq!(
+        fault.message,
+        "the server redirects to https://login.example/v1?api_key=[SECRET]; set base_url to where its API is"
+    );
+}
+
+#[test]
 fn a_refused_parameter_is_named_in_the_fault() {
     let check = |status: u16, body: &str, expect: &[Parameter]| {
         let streamed = format!("data: {body}\n\n");
@@ -114,11 +125,19 @@ fn a_refused_parameter_is_named_in_the_fault() {
     check(400, anthropic, &[Parameter::Temperature, Parameter::TopP]);
     let gemini = r#"[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"seed\" at 'generation_config': Cannot find field.","status":"INVALID_ARGUMENT"}}]"#;
     assert_eq!(fault(400, &[], gemini).parameters, [Parameter::Seed]);
+    let state = [Parameter::ProviderState];
+    let place = r#"{"error":{"message":"Bad request","param":"messages[1].status"}}"#;
+    check(400, place, &state);
+    check(404, place, &state);
+    check(500, place, &[]);
+    let code = r#"{"error":{"message":"no","code":"invalid_encrypted_content"}}"#;
+    check(400, code, &state);
     let overflow =
         r#"{"error":{"message":"max_tokens must be less: maximum context length is 8192 tokens"}}"#;
     check(400, overflow, &[]);
 }
 
+/// 001/1.models.2
 #[test]
 fn status_and_body_give_the_class() {
     let check = |status: u16, body: &str, expect: &str| {
@@ -333,6 +352,26 @@ fn the_wait_that_a_provider_asks_for_comes_along() {
     check("Retry-After", "Sun, 06 Nov 1994 08:49:47 GMT", Some(10_000));
     check("Retry-After", "-3", None);
     check("x-other", "2", None);
+    let in_body = |body: &str, expect: Option<u64>| {
+        let fault = fault(429, &[("retry-after", "soon")], body);
+        assert_eq!(fault.retry_after_ms, expect, "{body}");
+    };
+    in_body(
+        r#"{"error":{"message":"r","metadata":{"headers":{"Retry-After":"2","X-Other":"9"}}}}"#,
+        Some(2_000),
+    );
+    in_body(
+        r#"{"error":{"message":"r","retry_after":2.5}}"#,
+        Some(2_500),
+    );
+    in_body(r#"{"error":"r","retry_after":"3s"}"#, Some(3_000));
+    in_body(r#"{"message":"r","retry_after":4}"#, Some(4_000));
+    in_body(
+        r#"{"error":{"message":"r","details":[{"retryDelay":"1.5s"}]}}"#,
+        Some(1_500),
+    );
+    in_body(r#"{"error":{"message":"Retry after 2"}}"#, Some(2_000));
+    in_body(r#"{"error":{"message":"r","retry_after":null}}"#, None);
 }
 
 #[test]

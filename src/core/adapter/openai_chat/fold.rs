@@ -12,6 +12,7 @@ use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
 use crate::adapter::members::{Members, joined_parts};
+use crate::adapter::streamed_call::StreamedCall;
 use crate::message::{AgentMessage, FailureCode, Role, StateMember, StatePlace, StopReason};
 
 /// The most choices of one chunk that are looked at; only the one of index 0 counts.
@@ -27,8 +28,6 @@ const MAX_PARTS: usize = 65_536;
 pub(in crate::adapter) struct Fold {
     calls: Calls,
     content: String,
-    /// The upstream's own reason, in lower case, where a server in between passes it on.
-    native_reason: Option<String>,
     /// Members of the message that no message holds.
     members: Members,
     /// The parts of the content, in their order.
@@ -51,6 +50,14 @@ impl fold::Fold for Fold {
 
     fn text(&self) -> Option<&str> {
         Some(&self.content)
+    }
+
+    fn reasoning(&self) -> Option<&str> {
+        Some(&self.reasoning)
+    }
+
+    fn call(&self, at: usize) -> Option<StreamedCall<'_>> {
+        self.calls.streamed(at)
     }
 
     /// Pieces may follow a finish reason, usage at least; nothing follows `[DONE]`.
@@ -82,12 +89,6 @@ impl fold::Fold for Fold {
 
     fn refuses(&self) -> bool {
         !self.refusal.trim().is_empty()
-    }
-
-    /// By the reason of an upstream, which a server in between translates to another one.
-    fn is_cut(&self) -> bool {
-        let native = self.native_reason.as_deref().unwrap_or_default();
-        ["length", "max"].iter().any(|word| native.contains(word))
     }
 
     /// The verdict. A stream is whole if it had a finish reason or `[DONE]`.
@@ -156,9 +157,8 @@ impl Fold {
             self.progress.report(report);
         }
         self.progress.stopped(string(choice.finish_reason));
-        if let Some(reason) = string(choice.native_finish_reason) {
-            self.native_reason = Some(reason.to_ascii_lowercase());
-        }
+        let upstream = string(choice.native_finish_reason);
+        self.progress.stopped_upstream(upstream);
         if self.progress.usage.is_none() {
             self.meter(choice.usage);
         }

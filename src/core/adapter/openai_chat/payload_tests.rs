@@ -322,8 +322,8 @@ fn the_129th_call_rejects_the_message() {
 fn the_stop_reason_is_read_and_proves_nothing() {
     for (finish, expect) in [
         ("stop", "End"),
-        ("tool_calls", "End"),
-        ("function_call", "End"),
+        ("tool_calls", "Unknown"),
+        ("function_call", "Unknown"),
         ("eos", "End"),
         ("eos_token", "End"),
         ("end_turn", "End"),

@@ -316,3 +316,28 @@ proptest! {
         let _ = decode([b"{\"choices\":[{\"message\":".as_slice(), &bytes]);
     }
 }
+
+#[test]
+fn halves_of_pairs_stay_in_their_call_and_in_their_text() {
+    let swapped = stream(
+        &[
+            r#"{"reasoning_content":"r\ud83e","tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":\"\ud83d"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"y","type":"function","function":{"name":"f","arguments":"{\"a\":\"\ud83e"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"function":{"arguments":"\udd23\"}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}"#,
+            r#"{"reasoning_content":"\udd14"}"#,
+        ],
+        "tool_calls",
+    );
+    check(&swapped, r#"End:  [x f {"a":"😀"}] [y f {"a":"🤣"}]"#);
+    let stolen = stream(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":\"\ud83d"}}]}"#,
+            r#"{"content":"\ude00"}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#,
+        ],
+        "tool_calls",
+    );
+    let decoded = decode([stolen.as_bytes()]);
+    assert!(matches!(decoded, Decoded::Fault { .. }), "{decoded:?}");
+}

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{Fold, VERSION};
-use crate::adapter::decoder::{Decoder, PushDecoder};
+use crate::adapter::decoder::Decoder;
 use crate::adapter::fixture::fault_line;
+use crate::adapter::push_decoder::PushDecoder;
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::{AgentMessage, ProtocolAdapterResult};
 

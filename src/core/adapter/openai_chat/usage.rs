@@ -20,7 +20,8 @@ wire! {
     }
 }
 
-/// The provider's report, or none if it reports no token at all, or a number below zero (then an estimate takes its place).
+/// The provider's report, or none if it reports no token at all, or an absurd number (then an estimate takes
+/// its place).
 ///
 /// Where numbers contradict each other, the larger reading counts: a cache read beyond the prompt is no part of the
 /// prompt, and a total beyond prompt and completion is reasoning that the completion leaves out.
@@ -41,7 +42,7 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
         wire.cache_read_input_tokens,
     ]
     .map(Count::of);
-    if counts.contains(&Count::Negative) {
+    if counts.contains(&Count::Absurd) {
         return None;
     }
     let [prompt, completion, total, of_cache @ ..] = counts.map(Count::number);
@@ -142,24 +143,25 @@ mod tests {
     #[test]
     fn absurd_numbers_are_safe() {
         check(
-            r#"{"prompt_tokens":18446744073709551615,"completion_tokens":1e300}"#,
-            Some((MAX_EXACT, 0, MAX_EXACT, None)),
+            r#"{"prompt_tokens":2147483648,"completion_tokens":2}"#,
+            Some((2_147_483_648, 0, 2, None)),
         );
         check(
             r#"{"prompt_tokens":5,"completion_tokens":"7","total_tokens":8.0}"#,
             Some((5, 0, 3, None)),
         );
-        for negative in [
+        for absurd in [
+            r#"{"prompt_tokens":18446744073709551615,"completion_tokens":7}"#,
+            r#"{"prompt_tokens":5,"completion_tokens":1e30}"#,
+            r#"{"prompt_tokens":1152921504606846976,"completion_tokens":1}"#,
+            r#"{"prompt_tokens":2147483649}"#,
+            r#"{"prompt_tokens":99999999999999999999999999,"cost":-1}"#,
             r#"{"prompt_tokens":-5,"completion_tokens":7}"#,
             r#"{"prompt_tokens":5,"completion_tokens":-0.5,"cost":1}"#,
             r#"{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":-1}}"#,
         ] {
-            check(negative, None);
+            check(absurd, None);
         }
-        check(
-            r#"{"prompt_tokens":99999999999999999999999999,"cost":-1}"#,
-            Some((MAX_EXACT, 0, 0, None)),
-        );
         check(r#"{"prompt_tokens":3,"cost":1e400}"#, Some((3, 0, 0, None)));
     }
 

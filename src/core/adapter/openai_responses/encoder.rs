@@ -11,6 +11,7 @@ use crate::adapter::json::{Elements, put};
 use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::recipient::{IdForm, Recipient, SentPart};
 use crate::adapter::rendered_messages::JoinedMessages;
+use crate::adapter::response_format::TextMember;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms, ToolTerms, wire_version};
 use crate::message::{AgentMessage, Role};
@@ -37,9 +38,13 @@ impl Encoder {
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"input\":[");
         let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
+        let parameters = Parameters {
+            text: TextMember::of(terms, target),
+            ..Parameters::of(target)
+        };
         Self {
             messages: JoinedMessages::after(&head, false),
-            tail: tail(terms, target, &Parameters::of(target)),
+            tail: tail(terms, target, &parameters),
             to: Recipient::of(terms, target, IdForm::Word(64)),
             tools: OpenaiTools::of(&tools, terms),
         }
@@ -207,6 +212,8 @@ struct Parameters<'a> {
     include: &'static [&'static str],
     store: bool,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextMember<'a>>,
 }
 
 #[derive(Serialize)]
@@ -233,6 +240,7 @@ impl<'a> Parameters<'a> {
             include: &["reasoning.encrypted_content"],
             store: false,
             stream: sampling.stream,
+            text: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{object, string};
-use crate::message::FailureCode;
+use crate::message::{FailureCode, StopReason};
 
 /// A response, folded from its object or from the events of a stream.
 #[derive(Debug, Default)]
@@ -30,6 +30,10 @@ impl fold::Fold for Fold {
 
     fn text(&self) -> Option<&str> {
         self.items.only_text()
+    }
+
+    fn reasoning(&self) -> Option<&str> {
+        self.items.only_reasoning()
     }
 
     fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
@@ -57,6 +61,7 @@ impl fold::Fold for Fold {
                 let response: WireEvent<'_> = object(raw.get())
                     .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/response"))?;
                 self.progress.done = true;
+                self.is_incomplete = kind == "response.incomplete";
                 self.progress
                     .stopped(kind.strip_prefix("response.").map(str::to_owned));
                 self.response(&response)
@@ -80,6 +85,17 @@ impl fold::Fold for Fold {
 
     fn refuses(&self) -> bool {
         self.items.hold_refusal()
+    }
+
+    /// A message that is not whole by its own word is cut, whatever the response says.
+    fn stop(&mut self) -> StopReason {
+        match self.progress.stop() {
+            _ if self.refuses() => StopReason::Refusal,
+            StopReason::End if self.is_incomplete || self.items.hold_cut_message() => {
+                StopReason::Length
+            }
+            stop => stop,
+        }
     }
 
     fn is_cut(&self) -> bool {
@@ -114,7 +130,7 @@ impl Fold {
         }
         self.progress.name_model(string(response.model));
         self.progress.stopped(string(response.status));
-        self.is_incomplete = self.progress.stop_word.as_deref() == Some("incomplete");
+        self.is_incomplete |= self.progress.stop_word.as_deref() == Some("incomplete");
         let details: WireDetails<'_> = response
             .incomplete_details
             .and_then(|raw| object(raw.get()))

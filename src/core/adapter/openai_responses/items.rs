@@ -62,6 +62,14 @@ impl Items {
         texts.next().is_none().then_some(first)
     }
 
+    /// The reasoning so far, if it is in one item.
+    pub(super) fn only_reasoning(&self) -> Option<&str> {
+        let thoughts = self.pieces.values().map(|pieces| pieces.thought.as_str());
+        let mut thoughts = thoughts.filter(|text| !text.is_empty());
+        let first = thoughts.next()?;
+        thoughts.next().is_none().then_some(first)
+    }
+
     /// True if there is anything that a message could be built from.
     pub(super) fn is_known(&self) -> bool {
         self.list.is_some() || !self.pieces.is_empty()
@@ -101,6 +109,18 @@ impl Items {
     /// True if the message refuses.
     pub(super) fn hold_refusal(&self) -> bool {
         self.draft().is_ok_and(|draft| draft.has_refusal())
+    }
+
+    /// True if an item says that it is a message which is not whole.
+    pub(super) fn hold_cut_message(&self) -> bool {
+        let done = self.pieces.values().filter(|pieces| pieces.was_done);
+        let done = done.filter_map(|pieces| pieces.item.as_deref());
+        let mut items = self.list.iter().flatten().map(String::as_str).chain(done);
+        items.any(|item| {
+            let item: WireItem<'_> = object(item).unwrap_or_default();
+            string(item.kind).as_deref() == Some("message")
+                && string(item.status).as_deref() == Some("incomplete")
+        })
     }
 
     /// The message that the items are.

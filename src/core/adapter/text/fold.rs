@@ -41,8 +41,16 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
         self.wire.take_named(kind, text)
     }
 
+    fn reasoning(&self) -> Option<&str> {
+        self.wire.reasoning()
+    }
+
     fn refuses(&self) -> bool {
         self.wire.refuses()
+    }
+
+    fn stop(&mut self) -> StopReason {
+        self.wire.stop()
     }
 
     fn is_cut(&self) -> bool {

@@ -15,6 +15,7 @@ mod transport;
 
 pub(crate) use prompt::XmlNext;
 pub use slot::Nonce;
+pub use transport::offered_tags;
 pub(crate) use transport::{XmlTransport, transported};
 
 #[cfg(test)]

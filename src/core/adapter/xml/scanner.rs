@@ -286,6 +286,12 @@ impl XmlScanner {
             return Err(TagFlaw::Attributes);
         }
         let tool = opening.attribute("tool").filter(|tool| !tool.is_empty());
+        let tool = tool.or(match slot {
+            // A reserved slot is for one tool.
+            FINAL => Some(FINAL_REPORT),
+            PROGRESS => Some(PROGRESS_REPORT),
+            _ => None,
+        });
         let tool = tool.ok_or(TagFlaw::NoTool)?;
         let reserved = tool == FINAL_REPORT || (tool == PROGRESS_REPORT && self.terms.progress);
         match (number, slot) {

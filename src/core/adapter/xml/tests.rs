@@ -106,6 +106,9 @@ fn tags_are_calls_and_reports_and_the_rest_is_text() {
         "<N-FINAL tool=\"agent__final_report\" format=\"markdown\"># MIT</N-FINAL>",
         "\"\" report markdown \"# MIT\"",
     );
+    // A reserved slot is for one tool.
+    check("<N-FINAL>MIT</N-FINAL>", "\"\" report - \"MIT\"");
+    check("<N-PROGRESS>half</N-PROGRESS>", "\"\" progress \"half\"");
     // The last report counts.
     check(
         "<N-FINAL tool=\"agent__final_report\">a</N-FINAL><N-FINAL tool=\"agent__final_report\">b</N-FINAL>",

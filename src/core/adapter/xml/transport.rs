@@ -17,11 +17,11 @@ use crate::adapter::repair::joined;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
-use crate::kernel::XmlOffer;
 use crate::kernel::tags::{TagResult, has_progress};
+use crate::kernel::{Run, XmlOffer};
 use crate::message::{
     AdapterStatus, AgentMessage, FailureCode, ObservedStatus, ProtocolAdapterResult, Role,
-    ToolInvocation, estimate_tokens,
+    StopReason, ToolInvocation, estimate_tokens,
 };
 
 /// A payload between tags has no separate pointers.
@@ -45,6 +45,14 @@ pub(crate) struct XmlTransport {
     schema: Option<String>,
     tools: Vec<ToolTerms>,
     transport: ToolTransport,
+}
+
+/// The message that describes the tags of the request in flight, in that request only; `None` under the native transport.
+#[must_use]
+pub fn offered_tags(run: &Run) -> Option<AgentMessage> {
+    let (target, offer) = run.offered_tags()?;
+    let xml = XmlTransport::of(run.contract().as_sent_to(target).as_ref())?;
+    Some(xml.next(&offer))
 }
 
 impl XmlTransport {
@@ -273,7 +281,14 @@ pub(crate) fn transported(
     }
     let xml = xml_terms(offer, has_progress(terms));
     let nonce = &xml.nonce;
-    let reading = read_tags(&xml, &message.content, result.stop);
+    // A word that nobody knows is no end, as a cut is none. A missing one may be (000 §11).
+    let is_named = result.stop == StopReason::Unknown && result.stop_word.is_some();
+    let ended = if is_named {
+        StopReason::Length
+    } else {
+        result.stop
+    };
+    let reading = read_tags(&xml, &message.content, ended);
     result.tag_warnings = reading.warnings();
     let model = terms.targets.get(target).map_or("", |t| t.model.as_str());
     let mut calls = reading.gathered(nonce);

@@ -280,6 +280,24 @@ fn tags_that_are_ignored_and_a_report_that_is_not_closed_are_recorded() {
     ] {
         check(report, stop, &[expect]);
     }
+    // A word that is in no table is no end.
+    let read = validated(
+        ProtocolAdapterResult {
+            stop_word: Some("weather".to_owned()),
+            ..returned(
+                &report.replace("N-", "ai-agent-0a1b2c3d-"),
+                vec![],
+                StopReason::Unknown,
+            )
+        },
+        Some(&offer()),
+        &reporting("xml"),
+    );
+    assert_eq!(
+        read.tag_warnings[0].to_string(),
+        "tag FINAL ignored: unclosed"
+    );
+    assert_eq!(read.canonical_message.unwrap().tool_calls, []);
     // A rejected answer keeps what was read of its tags.
     check(
         "<N-0001 tool=\"f\">[1]</N-0001><N-0002>{}</N-0002>",
