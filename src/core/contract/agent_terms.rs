@@ -84,15 +84,15 @@ impl JsonSchema for AgentId {
     }
 }
 
-/// The certainty of a selection, in hundredths: 0 to 100 (INV-AGT-SEL-002).
+/// The certainty of a selection, from 0 to 1 (INV-AGT-SEL-002). Counted in hundredths, so that sums are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "i64")]
+#[serde(try_from = "f64", into = "f64")]
 pub struct Confidence(u8);
 
 /// A number that is no [`Confidence`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a confidence is 0 to 100 hundredths, got {0}")]
-pub struct ConfidenceFault(i64);
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("a confidence is 0 to 1, in hundredths, got {0}")]
+pub struct ConfidenceFault(f64);
 
 impl Confidence {
     /// The score, taken at the nearer end where it is outside of 0 to 100.
@@ -108,15 +108,49 @@ impl Confidence {
     }
 }
 
-impl TryFrom<i64> for Confidence {
+impl From<Confidence> for f64 {
+    fn from(confidence: Confidence) -> Self {
+        Self::from(confidence.0) / 100.0
+    }
+}
+
+impl TryFrom<f64> for Confidence {
     type Error = ConfidenceFault;
 
-    fn try_from(hundredths: i64) -> Result<Self, ConfidenceFault> {
-        let clamped = Self::clamped(hundredths);
-        let is_same = i64::from(clamped.0) == hundredths;
-        is_same
-            .then_some(clamped)
-            .ok_or(ConfidenceFault(hundredths))
+    fn try_from(fraction: f64) -> Result<Self, ConfidenceFault> {
+        let hundredths = hundredths::read(fraction).and_then(|read| u8::try_from(read).ok());
+        hundredths.map(Self).ok_or(ConfidenceFault(fraction))
+    }
+}
+
+/// Hundredths from −100 to 100, written as the fractions that they are.
+mod hundredths {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    fn fraction(hundredths: i8) -> f64 {
+        f64::from(hundredths) / 100.0
+    }
+
+    /// The hundredths of a fraction; `None` if it is not one of them.
+    pub(super) fn read(given: f64) -> Option<i8> {
+        (-100..=100).find(|hundredths| fraction(*hundredths).to_bits() == given.to_bits())
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    pub(super) fn serialize<S: Serializer>(
+        hundredths: &i64,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let hundredths = i8::try_from(*hundredths).map_err(S::Error::custom)?;
+        serializer.serialize_f64(fraction(hundredths))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        let given = f64::deserialize(deserializer)?;
+        let hundredths = read(given).map(i64::from);
+        hundredths.ok_or_else(|| D::Error::custom("not a number of hundredths from -1 to 1"))
     }
 }
 
@@ -136,7 +170,7 @@ impl JsonSchema for Confidence {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "minimum": 0, "maximum": 100})
+        json_schema!({"type": "number", "minimum": 0, "maximum": 1})
     }
 }
 
@@ -160,7 +194,9 @@ pub enum SignalKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
-    /// Hundredths that it adds; negative where it takes away.
+    /// Hundredths that it adds to a confidence; negative if it subtracts. A document has the fraction.
+    #[serde(with = "hundredths")]
+    #[schemars(with = "f64")]
     pub adds: i64,
     /// Its kind.
     pub kind: SignalKind,
@@ -174,10 +210,24 @@ pub struct Signal {
 pub struct AgentScore {
     /// The agent.
     pub agent: AgentId,
-    /// Hundredths.
+    /// The sum of the signals, between 0 and 1.
     pub confidence: Confidence,
     /// Cause.
     pub signals: Vec<Signal>,
+}
+
+impl AgentScore {
+    /// The sum of its signals in hundredths, which may be outside of 0 to 100.
+    #[must_use]
+    pub fn sum(&self) -> i64 {
+        self.signals.iter().map(|signal| signal.adds).sum()
+    }
+
+    /// True if its confidence is not that sum, because the sum is outside of the range.
+    #[must_use]
+    pub fn is_clamped(&self) -> bool {
+        self.sum() != i64::from(self.confidence.hundredths())
+    }
 }
 
 /// The selection of an agent.
@@ -352,11 +402,30 @@ mod tests {
             (100, "1.00"),
             (160, "1.00"),
         ] {
-            assert_eq!(Confidence::clamped(score).to_string(), expect);
+            let confidence = Confidence::clamped(score);
+            assert_eq!(confidence.to_string(), expect);
+            let written = serde_json::to_string(&confidence).unwrap();
+            assert_eq!(written.parse::<f64>(), expect.parse::<f64>());
+            assert_eq!(
+                serde_json::from_str::<Confidence>(&written).unwrap(),
+                confidence
+            );
         }
-        for wrong in ["-1", "101"] {
+        for wrong in ["-1", "-0.5", "1.01", "2", "40", "0.405", "\"1\""] {
             let read: Result<Confidence, _> = serde_json::from_str(wrong);
             assert!(read.is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_a_signal_adds_is_a_fraction_in_a_document() {
+        let signal = Signal {
+            adds: -50,
+            kind: SignalKind::NotFor,
+            matched: "x".to_owned(),
+        };
+        let written = serde_json::to_value(&signal).unwrap();
+        assert_eq!(written["adds"], serde_json::json!(-0.5));
+        assert_eq!(serde_json::from_value::<Signal>(written).unwrap(), signal);
     }
 }

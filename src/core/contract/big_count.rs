@@ -1,33 +1,32 @@
-//! A count beyond what JSON numbers hold exactly. Text form only.
+//! Counts as JSON holds them exactly: integers below 2^53 (002 §4.1).
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::schema_bounds::join;
 use crate::message::MAX_EXACT;
 
-/// A count that may outgrow what JSON numbers hold exactly: a decimal string in the contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A count that may grow large, such as tokens and cost: an integer below 2^53.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u64")]
 pub struct BigCount(pub u64);
 
-impl Serialize for BigCount {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
+/// A number that is no [`BigCount`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a count is below 2^53, got {0}")]
+pub struct CountFault(u64);
 
-impl<'de> Deserialize<'de> for BigCount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let count: u64 = text.parse().map_err(serde::de::Error::custom)?;
-        if count.to_string() == text {
-            Ok(Self(count))
-        } else {
-            Err(serde::de::Error::custom("not a canonical decimal"))
+impl TryFrom<u64> for BigCount {
+    type Error = CountFault;
+
+    fn try_from(count: u64) -> Result<Self, CountFault> {
+        if count > MAX_EXACT {
+            return Err(CountFault(count));
         }
+        Ok(Self(count))
     }
 }
 
@@ -41,7 +40,7 @@ impl JsonSchema for BigCount {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"})
+        json_schema!({"type": "integer", "minimum": 0, "maximum": MAX_EXACT})
     }
 }
 
@@ -67,5 +66,27 @@ pub fn inexact_integer_at(value: &Value) -> Option<String> {
             .iter()
             .find_map(|(key, item)| inexact_integer_at(item).map(|rest| join("", key) + &rest)),
         Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 002/4.budgets.2: the hashed form of a count is a JSON integer.
+    #[test]
+    fn a_count_is_an_integer_below_two_to_the_53() {
+        for count in [0, 1_000_000, MAX_EXACT] {
+            let text = serde_json::to_string(&BigCount(count)).unwrap();
+            assert_eq!(text, count.to_string());
+            assert_eq!(
+                serde_json::from_str::<BigCount>(&text).unwrap(),
+                BigCount(count)
+            );
+        }
+        for wrong in ["9007199254740992", "\"7\"", "-1", "1.5", "null"] {
+            let read: Result<BigCount, _> = serde_json::from_str(wrong);
+            assert!(read.is_err(), "{wrong}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The catalogue of models: windows, longest answers, prices and the parameters that a model takes. Data; asks no model.
+//! The catalogue of models: windows, longest answers, prices, the parameters that a model takes, and its last day. Data; asks no model.
 //!
 //! `scripts/models` writes it from a public table. A contract holds the facts that it uses, so a new catalogue changes no contract
 //! that exists.
@@ -39,6 +39,8 @@ pub(super) struct CatalogueEntry {
     pub(super) facts: ModelFacts,
     /// True if a contract holds these facts already.
     is_recorded: bool,
+    /// The day on which its vendor stops the model. No contract holds it.
+    retires: Option<String>,
 }
 
 impl CatalogueEntry {
@@ -48,6 +50,7 @@ impl CatalogueEntry {
             context_window: None,
             facts,
             is_recorded: true,
+            retires: None,
         }
     }
 
@@ -107,6 +110,8 @@ struct Model {
     price: Option<[u64; 4]>,
     #[serde(default)]
     refuses: Vec<String>,
+    /// The day on which its vendor stops it, as `2026-11-30`.
+    retires: Option<String>,
     thinking: Option<ThinkingForm>,
 }
 
@@ -125,6 +130,18 @@ pub fn known_window(provider: ProviderType, address: Option<&str>, model: &str) 
     let address = address.or_else(|| provider.usual_base_url());
     let entry = Catalogue::current().lookup(provider, address, model);
     entry?.context_window
+}
+
+/// The day on which the vendor stops that model, as `2026-11-30`; None if the catalogue knows of none.
+#[must_use]
+pub fn known_retirement(
+    provider: ProviderType,
+    address: Option<&str>,
+    model: &str,
+) -> Option<String> {
+    let address = address.or_else(|| provider.usual_base_url());
+    let entry = Catalogue::current().lookup(provider, address, model);
+    entry?.retires
 }
 
 impl Catalogue {
@@ -167,8 +184,9 @@ impl Catalogue {
         let found = vendor.find(model);
         let entry = found.map(|(known, exact)| {
             let mut entry = self.entry(known, Seller::Vendor);
-            // Another model of a family may cost something else.
+            // Another model of a family may cost something else, and last longer.
             entry.facts.price = entry.facts.price.filter(|_| exact);
+            entry.retires = entry.retires.filter(|_| exact);
             entry
         });
         if vendor.refuses.is_empty() {
@@ -203,9 +221,10 @@ impl Catalogue {
             Some((self.vendors.get(*vendor)?, name))
         })?;
         let dashed = name.replace('.', "-");
-        let (known, _) = vendor.find(name).or_else(|| vendor.find(&dashed))?;
+        let (known, exact) = vendor.find(name).or_else(|| vendor.find(&dashed))?;
         let mut entry = self.bare(Some(known.context_window));
         entry.facts.max_output_tokens = known.max_output_tokens;
+        entry.retires = known.retires.clone().filter(|_| exact);
         Some(entry)
     }
 
@@ -218,6 +237,7 @@ impl Catalogue {
                 ..ModelFacts::default()
             },
             is_recorded: false,
+            retires: None,
         }
     }
 
@@ -240,6 +260,8 @@ impl Catalogue {
                 thinking: known.thinking,
             },
             is_recorded: false,
+            // Other hosts may serve it longer.
+            retires: known.retires.clone().filter(|_| seller == Seller::Vendor),
         }
     }
 }
@@ -391,6 +413,28 @@ mod tests {
             let entry = at(ProviderType::Openai, mistral, model).unwrap();
             assert!(entry.facts.refuses("stream_options"), "{model}");
             assert!(entry.facts.refuses("seed"), "{model}");
+        }
+    }
+
+    #[test]
+    fn the_last_day_of_a_model_is_known_at_its_vendor_and_for_that_model_alone() {
+        let check = |provider, address: Option<&str>, model: &str, expect: Option<&str>| {
+            let day = known_retirement(provider, address, model);
+            assert_eq!(day.as_deref(), expect, "{model}");
+        };
+        let (openai, day) = (ProviderType::Openai, Some("2027-01-14"));
+        check(openai, None, "gpt-4o-mini", day);
+        check(openai, Some(OPENAI), "gpt-4o-mini-2024-07-18", day);
+        check(openai, Some(OPENAI), "gpt-4o-mini-of-ours", None);
+        check(openai, Some(GATEWAY), "gpt-4o-mini", None);
+        check(ProviderType::Openrouter, None, "openai/gpt-4o-mini", day);
+        check(openai, Some(OPENAI), "of-tomorrow", None);
+        let sonnet = Some("2026-11-30");
+        check(ProviderType::Anthropic, None, "claude-sonnet-4-5", sonnet);
+        let days = CATALOGUE.vendors.values().flat_map(|it| it.models.values());
+        for day in days.filter_map(|model| model.retires.as_deref()) {
+            let digits = day.replace('-', "");
+            assert!(day.len() == 10 && digits.parse::<u32>().is_ok(), "{day}");
         }
     }
 

@@ -9,11 +9,12 @@ use super::big_count::inexact_integer_at;
 use super::delegation_check::{delegation_faults, delegation_warnings};
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
-use super::model_check::{refused_parameters, unknown_prices};
+use super::model_check::{refused_parameters, retiring_models, unknown_prices};
 use super::offered_tools::not_offered;
 use super::schema_bounds::SchemaFault;
 use super::terms::TermFault;
 use super::tool_filter::is_wildcard;
+use super::tool_hints::early_start_warning;
 use super::{
     Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolProof, ToolTerms,
     ToolTransport, Validators,
@@ -133,6 +134,18 @@ pub fn structure_faults(terms: &Terms) -> Vec<TermFault> {
             "completion final_report says nothing of the report".to_owned(),
         );
     }
+    if let Some(form) = &terms.response_format {
+        rule(
+            terms.completion != Completion::Message || form.format != ReportFormat::Json,
+            "response_format",
+            "response_format needs completion message and format json".to_owned(),
+        );
+        if let Some(fault) = form.schema.as_ref().and_then(Validators::fault_of) {
+            let (pointer, why) = (fault.pointer, fault.rule);
+            let text = format!("final_report.schema at {pointer:?}: {why}");
+            rule(true, "final_report.schema", text);
+        }
+    }
     rule(
         terms.tool_transport == ToolTransport::XmlFinal
             && terms.completion != Completion::FinalReport,
@@ -211,9 +224,11 @@ pub fn contract_warnings(terms: &Terms) -> Vec<String> {
     );
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
     warnings.extend(refused_parameters(terms));
+    warnings.extend(retiring_models(terms));
     warnings.extend(tool_warnings(terms));
     warnings.extend(flow_warnings(terms));
     warnings.extend(delegation_warnings(terms));
+    warnings.extend(early_start_warning(terms));
     warnings
 }
 

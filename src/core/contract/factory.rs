@@ -100,7 +100,7 @@ impl ContractFactory {
             .unwrap_or(u64::MAX)
             .saturating_mul(MAX_REPEATS.into());
         let completion = spec.completion.unwrap_or(FILE.completion.default_value);
-        let final_report = report_terms(&spec.final_report, completion);
+        let (final_report, response_format) = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
             final_report.as_ref(),
             spec.progress_report
@@ -129,6 +129,7 @@ impl ContractFactory {
             policy_decision: resolution.decision.clone(),
             providers: providers(spec),
             queues: queues(spec),
+            response_format,
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec),
             session_tools,

@@ -202,6 +202,25 @@ pub struct ToolCapability {
 }
 
 impl ToolCapability {
+    /// A tool as its server describes it, its tokens estimated.
+    #[must_use]
+    pub fn offered(
+        name: String,
+        description: String,
+        input_schema: Value,
+        annotations: Value,
+    ) -> Self {
+        let mut tool = Self {
+            annotations,
+            description,
+            input_schema,
+            name,
+            schema_tokens: 0,
+        };
+        tool.schema_tokens = estimate_tokens(&tool.definition());
+        tool
+    }
+
     /// Returns its definition in a request, as text whose tokens can be counted: the same for a server's offer and for a
     /// contract's record of it.
     pub(super) fn definition(&self) -> String {

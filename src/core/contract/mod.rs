@@ -72,6 +72,7 @@ mod tests;
 mod tests_document_schema;
 mod tokenizer;
 mod tool_filter;
+mod tool_hints;
 mod tool_labels;
 mod tool_pattern;
 mod typed_schema;
@@ -81,6 +82,7 @@ mod wire_names;
 mod wire_schema;
 pub(crate) mod wire_version;
 mod workflow;
+mod yaml;
 
 pub(crate) use agent_terms::{AbilityTerms, Confidence, Signal};
 pub use agent_terms::{AgentId, AgentProfile, AgentScore, AgentSelection, AgentTerms, SignalKind};
@@ -89,7 +91,7 @@ pub(crate) use approval_rule::ApprovalRule;
 pub use approval_rule::RulePlace;
 pub use author_form::{AuthorForm, ChangedError};
 pub use big_count::{BigCount, inexact_integer_at};
-pub use catalogue::known_window;
+pub use catalogue::{known_retirement, known_window};
 pub(crate) use check::ToolFault;
 pub use check::{
     context_feasible, contract_warnings, structure_faults, tool_faults_with, tool_warnings,
@@ -186,7 +188,7 @@ pub use tokenizer::Tokenizer;
 pub(crate) use tool_filter::ToolFilter;
 pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
-pub use validators::check_input;
+pub use validators::{check_input, check_output, check_output_schema};
 pub(crate) use value_bounds::StepsLeft;
 pub(crate) use wire_names::WireNames;
 pub(crate) use workflow::{
@@ -195,3 +197,4 @@ pub(crate) use workflow::{
 };
 pub use workflow::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
 pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};
+pub use yaml::{YamlFault, yaml_value};

@@ -1,5 +1,6 @@
 //! Checks over what a contract says of its models: prices and parameters. Does not change them.
 
+use super::catalogue::known_retirement;
 use super::terms::TermFault;
 use super::{ProviderType, Terms};
 
@@ -69,4 +70,20 @@ pub(super) fn refused_parameters(terms: &Terms) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Warns about models that their vendor stops, by the catalogue of models, with the day.
+pub(super) fn retiring_models(terms: &Terms) -> Vec<String> {
+    let targets = terms.targets.iter().enumerate();
+    let warnings = targets.filter_map(|(n, target)| {
+        let provider = terms.providers.get(&target.provider)?;
+        // The host of an address in a variable is not known.
+        let address = Some(provider.base_url.as_deref()?);
+        let model = &target.model;
+        let day = known_retirement(provider.provider_type, address, model)?;
+        Some(format!(
+            "targets.{n}: `{model}` retires on {day}, by the catalogue of models: choose another model before that day"
+        ))
+    });
+    warnings.collect()
 }

@@ -92,10 +92,8 @@ impl PriceUnit {
             return Err(PriceFault::TooFine(most));
         }
         let scaled = format!("{whole}{decimals:0<most$}");
-        scaled
-            .parse()
-            .map(BigCount)
-            .map_err(|_| PriceFault::TooLarge)
+        let price = scaled.parse::<u64>().map_err(|_| PriceFault::TooLarge)?;
+        BigCount::try_from(price).map_err(|_| PriceFault::TooLarge)
     }
 }
 
@@ -222,7 +220,8 @@ mod tests {
         check(m, "0.0000001", Err(PriceFault::TooFine(6)));
         check(k, "0.000000001", Ok(1));
         check(k, "0.0000000001", Err(PriceFault::TooFine(9)));
-        check(m, "18446744073709.551615", Ok(u64::MAX));
+        check(m, "9007199254.740991", Ok(MAX_EXACT));
+        check(m, "9007199254.740992", Err(PriceFault::TooLarge));
         check(m, "18446744073709.551616", Err(PriceFault::TooLarge));
         for text in [
             "", ".", "1.", ".5", "-1", "+1", "1e-6", "1,5", "1.2.3", "٣", "0x1", "NaN", " 1",

@@ -212,6 +212,7 @@ mod tests {
         check(ProviderType::Openai, "gpt-4o-mini", "openai-chat-default");
         check(ProviderType::Openai, "GPT-4o", "openai-chat-default");
         check(ProviderType::Openai, "o3", "openai-chat-default");
+        check(ProviderType::Openai, "gpt-6-luna", "openai-chat-default");
         check(ProviderType::Openai, "gpt-3", "unknown");
         check(
             ProviderType::Openrouter,

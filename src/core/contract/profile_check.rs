@@ -22,9 +22,9 @@ pub fn profile_faults(terms: &Terms) -> Vec<TermFault> {
         }
     };
     rule(
-        terms.speculative_exec,
+        terms.speculative_exec && terms.tool_transport != ToolTransport::Native,
         "speculative_exec",
-        "speculative_exec true: not built yet".to_owned(),
+        "speculative_exec true: calls in tags are known once the message is complete; set tool_transport: native".to_owned(),
     );
     rule(
         terms.tool_output_budget.summarizer_model.is_some() && terms.summarizer().is_none(),

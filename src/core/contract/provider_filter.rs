@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use super::wire_names::WireNames;
 use super::wire_schema::{SchemaRules, may_take_objects};
-use super::{ProviderTerms, TargetTerms, Terms, ToolTerms, Validators, tool_filter};
+use super::{
+    FinalReportTerms, ProviderTerms, TargetTerms, Terms, TextProfile, ToolTerms, ToolTransport,
+    Validators, tool_filter,
+};
 
 impl ProviderTerms {
     /// True if models here are offered every tool that the contract exposes.
@@ -56,6 +59,13 @@ impl Terms {
             tools,
             ..self.clone()
         })
+    }
+
+    /// The form that requests to a target ask for; `None` where any text will do, or where the model writes its calls as text, too.
+    pub(crate) fn asked_format(&self, target: &TargetTerms) -> Option<&FinalReportTerms> {
+        let in_text = self.tool_transport != ToolTransport::Native
+            || TextProfile::of_version(&target.adapter_version).is_some();
+        self.response_format.as_ref().filter(|_| !in_text)
     }
 
     fn passes(&self, provider: &ProviderTerms, tool: &ToolTerms) -> bool {

@@ -140,6 +140,18 @@ impl FinalReportTerms {
         })
     }
 
+    /// Checks a text that must have the form as it is written: nothing of it is repaired.
+    ///
+    /// # Errors
+    /// The first rule of the format that it breaks.
+    pub fn check_text(&self, text: &str, validators: &Validators) -> Result<(), ArgumentFault> {
+        let report = self.read_text(text, validators)?;
+        match report.warnings.first() {
+            Some(warning) => Err(fault("", warning.clone())),
+            None => Ok(()),
+        }
+    }
+
     /// A format of another name is a warning, never a fault (000 §5).
     fn check_format(&self, given: Option<&Value>, warnings: &mut Vec<String>) {
         let expected = self.format.as_str();

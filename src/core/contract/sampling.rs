@@ -3,8 +3,9 @@
 use super::spec::SAMPLING;
 use super::{
     BigCount, ContractSpec, ModelFacts, ModelSpec, ProviderSpec, ProviderType, Sampling,
-    SamplingDefaults, SamplingSpec, Setting, TargetSpec,
+    SamplingDefaults, SamplingSpec, Setting, TargetSpec, Terms,
 };
+use crate::message::Parameter;
 
 /// Tokens that are reserved for an answer whose length nothing bounds (001 §2).
 const MAX_OUTPUT_TOKENS: u64 = 4096;
@@ -178,6 +179,38 @@ impl<'a> Layers<'a> {
             temperature,
             top_p,
         }
+    }
+}
+
+/// The defaults that a request can do without: none of them limits a budget or withholds data.
+const DISPENSABLE: [Parameter; 7] = [
+    Parameter::ParallelToolCalls,
+    Parameter::RepeatPenalty,
+    Parameter::Seed,
+    Parameter::StreamOptions,
+    Parameter::Temperature,
+    Parameter::ToolChoice,
+    Parameter::TopP,
+];
+
+impl Terms {
+    /// The author's own members of the requests to a target: the text of an object, empty where there are none.
+    pub(crate) fn options_of(&self, index: usize) -> &str {
+        let provider = self.targets.get(index);
+        let provider = provider.and_then(|target| self.providers.get(&target.provider));
+        let options = provider.and_then(|provider| provider.provider_options.as_deref());
+        options.unwrap_or_default()
+    }
+
+    /// The parameters that a request to a target can do without. The limit of the answer is one unless the protocol or the budget of
+    /// a delegation depends on it.
+    pub(crate) fn dispensable(&self, index: usize) -> impl Iterator<Item = Parameter> {
+        let provider = self.targets.get(index);
+        let provider = provider.and_then(|target| self.providers.get(&target.provider));
+        let depends = provider.is_some_and(|provider| states_limit(provider.provider_type))
+            || self.delegation.as_ref().is_some_and(|d| d.depth() > 0);
+        let limit = (!depends).then_some(Parameter::MaxOutputTokens);
+        DISPENSABLE.into_iter().chain(limit)
     }
 }
 

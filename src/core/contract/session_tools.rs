@@ -135,19 +135,25 @@ impl Terms {
     }
 }
 
-/// Returns the report's terms as written, with Markdown as the default. Terms under another completion are kept, and PRECHECK
-/// refuses them.
+/// Returns the report's terms as written, with Markdown as the default, else the form of the message that ends the run. Other forms
+/// under that completion are kept as a report's, and PRECHECK refuses them.
 pub(super) fn report_terms(
     given: &FinalReportSpec,
     completion: Completion,
-) -> Option<FinalReportTerms> {
+) -> (Option<FinalReportTerms>, Option<FinalReportTerms>) {
     let stated = given.format.is_some() || given.schema.is_some();
-    (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
+    let terms = (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
         format: given
             .format
             .unwrap_or(FINAL_REPORT_KEYS.format.default_value),
         schema: given.schema.as_ref().map(settled),
-    })
+    });
+    let of_message = completion == Completion::Message && given.format == Some(ReportFormat::Json);
+    if of_message {
+        (None, terms)
+    } else {
+        (terms, None)
+    }
 }
 
 /// The definitions of the session's own tools.

@@ -179,6 +179,12 @@ impl Sampling {
         let is_sent = match parameter {
             Parameter::MaxOutputTokens => !self.max_output_tokens_unsent,
             Parameter::Reasoning => self.reasoning.is_some() || self.reasoning_tokens.is_some(),
+            // The author states the level, not its form.
+            Parameter::ReasoningForm => {
+                let is_level = self.reasoning.is_some() && self.reasoning_count().is_none();
+                return is_level.then_some(ParameterOrigin::Default);
+            }
+            Parameter::ProviderOptions => return Some(ParameterOrigin::Stated),
             Parameter::RepeatPenalty => self.repeat_penalty.is_some(),
             Parameter::Seed => self.seed.is_some(),
             Parameter::Stop => !self.stop.is_empty(),
@@ -188,6 +194,7 @@ impl Sampling {
             | Parameter::MaxTokensName
             | Parameter::ParallelToolCalls
             | Parameter::ProviderState
+            | Parameter::ResponseFormat
             | Parameter::Store
             | Parameter::StreamOptions
             | Parameter::ToolChoice => return Some(ParameterOrigin::Default),

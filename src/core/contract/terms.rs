@@ -331,6 +331,9 @@ pub struct Terms {
     pub redact: RedactionTerms,
     /// Exposed names of tools whose calls wait for an approval.
     pub require_approval: Vec<String>,
+    /// Form of the message that ends the run, under completion `message`; left out where any text will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<FinalReportTerms>,
     /// Version of the machine's decisions.
     pub semantics_version: u32,
     /// Tool servers by name.
@@ -374,11 +377,12 @@ pub(crate) const MAX_REPEATS: u32 = 3;
 impl Terms {
     /// Origin of a parameter in the requests to a target; `None` if they do not carry it.
     #[must_use]
-    pub fn parameter_origin(&self, target: usize, parameter: Parameter) -> Option<ParameterOrigin> {
-        let target = self.targets.get(target)?;
-        let options = self.providers.get(&target.provider);
-        let options = options.and_then(|provider| provider.provider_options.as_deref());
-        let options = options.unwrap_or_default();
+    pub fn parameter_origin(&self, index: usize, parameter: Parameter) -> Option<ParameterOrigin> {
+        let target = self.targets.get(index)?;
+        if parameter == Parameter::ResponseFormat && self.asked_format(target).is_none() {
+            return None;
+        }
+        let options = self.options_of(index);
         let mut names = parameter.names().iter();
         if names.any(|name| options.contains(&format!("\"{name}\""))) {
             return Some(ParameterOrigin::Stated);

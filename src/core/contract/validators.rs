@@ -44,9 +44,12 @@ impl Validators {
             .collect();
         let rules = terms.approval.iter();
         let rules = rules.map(|rule| CompiledRule::of(rule).map(Arc::new));
+        // A contract has one of the two.
+        let form = terms.final_report.as_ref();
+        let form = form.or(terms.response_format.as_ref());
         let mut found = Self {
             approval: rules.collect(),
-            report: terms.final_report.as_ref().and_then(compile_report),
+            report: form.and_then(compile_report),
             ..Self::default()
         };
         // The arguments of a final report are validated by its content, not as arguments.
@@ -186,6 +189,37 @@ pub fn check_input(schema: Option<&Value>, task: &str) -> Result<(), String> {
             &fault.pointer
         };
         format!("{pointer}: {}", fault.rule)
+    })
+}
+
+/// Checks that a schema of a tool's structured results can be used.
+///
+/// # Errors
+/// The rule that it breaks, after its place.
+pub fn check_output_schema(schema: &Value) -> Result<(), String> {
+    let compiled = Compiled::of(schema, Digest::ZERO);
+    compiled
+        .map(drop)
+        .map_err(|fault| match fault.pointer.as_str() {
+            "" => fault.rule,
+            pointer => format!("{pointer}: {}", fault.rule),
+        })
+}
+
+/// Checks a tool's structured result, a JSON text, against the schema that its server stated. A schema that cannot be used takes
+/// every result.
+///
+/// # Errors
+/// The rule that it breaks, after its place.
+pub fn check_output(schema: &Value, result: &str) -> Result<(), String> {
+    let Ok(compiled) = Compiled::of(schema, Digest::ZERO) else {
+        return Ok(());
+    };
+    let value = rounded_value(result).map_err(|fault| fault.to_string())?;
+    let checked = compiled.validate_each(&value, &mut StepsLeft::WHOLE.clone());
+    checked.map_err(|fault| match fault.pointer.as_str() {
+        "" => fault.rule,
+        pointer => format!("{pointer}: {}", fault.rule),
     })
 }
 

@@ -64,6 +64,9 @@ pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Docume
     if let Some(depth) = depth.filter(|depth| *depth != FILE.max_delegation_depth.default_value) {
         file.state(&[FILE.max_delegation_depth.name], json!(depth));
     }
+    if let Some(form) = &recorded.response_format {
+        file.state(&[FILE.final_report.name], json!(form));
+    }
     if let Some(prices) = &recorded.prices {
         file.state(&[FILE.prices.name], price_table(prices));
     }

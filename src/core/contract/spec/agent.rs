@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::agent_file::{
     AgentFiles, AgentForm, BrokenIncludes, Front, IncludedPart, Parts, Translator, expanded,
-    format_words, knob_before, narrowed, place_in, shown_path, split, translated,
+    format_words, kept_names, knob_before, narrowed, place_in, shown_path, split, translated,
+    with_tool_instructions,
 };
 use super::contract_spec::OfferedAs;
 use super::definitions::{Definition, DefinitionKind, Definitions};
@@ -18,7 +19,7 @@ use super::reporter::{Reporter, suggest};
 use super::tree::{Kind, Node};
 use super::{secrets, tree};
 use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTransport};
-use crate::message::{Digest, estimate_tokens};
+use crate::message::{Digest, estimate_tokens, without_bom};
 
 /// The rule that an agent breaks which names no model.
 pub const NO_MODEL: &str = "no model is named";
@@ -76,7 +77,7 @@ impl ContractSpec {
         known: &dyn Definitions,
     ) -> Result<Self, SpecErrors> {
         let of_prompt = values_of_prompt(sets);
-        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let text = without_bom(source.text);
         let findings = Findings::new(text, sets);
         let whole = Whole {
             file: source.file,
@@ -118,6 +119,7 @@ impl ContractSpec {
         spec.usual_transport = Some(ToolTransport::XmlFinal);
         spec.sends_defaults = true;
         spec.named_tools = named.map(|(server, tool, _)| (server, tool)).collect();
+        spec.clamped.extend(read.front.notes);
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
         for clamped in &mut spec.clamped {
@@ -158,7 +160,13 @@ impl ContractSpec {
                 }
             };
             let system = expanded(body, &value);
+            spec.clamped.extend(kept_names(&system));
             spec.system = Some(system).filter(|system| !system.is_empty());
+        }
+        // Under the tags of 000 §11 each request describes the report.
+        let is_native = spec.tool_transport == Some(ToolTransport::Native);
+        if is_native && spec.completion == Some(Completion::FinalReport) {
+            spec.system = spec.system.as_deref().map(with_tool_instructions);
         }
         Ok(spec)
     }
@@ -184,7 +192,7 @@ impl ContractSpec {
             }
             Err(errors) => errors,
         };
-        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let text = without_bom(source.text);
         let findings = Findings::new(text, &[]);
         errors.errors.retain(|error| error.rule != NO_MODEL);
         if errors.errors.is_empty()
@@ -202,7 +210,7 @@ impl ContractSpec {
         path: &str,
         (rule, help): (String, Option<String>),
     ) -> Option<SpecErrors> {
-        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let text = without_bom(source.text);
         let read = source.tree(text, sets, &AnyServer(path), &Findings::new(text, sets));
         let root = read.root.as_ref()?;
         let found = path.split('.').try_fold(root, Node::below);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::form::Setting;
 use super::keys::{ContractSpec, TargetSpec};
+use super::origin::ValueOrigin;
 use crate::contract::{
     AGENT_PREFIX, AgentId, ModelProfile, ProviderType, Tokenizer, ToolCapability,
 };
@@ -54,6 +55,42 @@ impl ContractSpec {
         };
         let known = Tokenizer::named(&written);
         Some(known.map_or(written, |known| known.id().to_owned()))
+    }
+
+    /// Lets tokens be estimated wherever a layer of configuration states a tokenizer that `can_count` refuses (001 §6). Returns the
+    /// tokenizer of the first target with the layer that states it, if it is one of them. The author's own word always counts.
+    pub fn estimate_instead(
+        &mut self,
+        can_count: &dyn Fn(&str) -> bool,
+    ) -> Option<(String, ValueOrigin)> {
+        let is_free = self.tokenizer == Setting::Unset;
+        let counted = self.tokenizer_id().filter(|id| is_free && !can_count(id));
+        let (origins, mut stated) = (&self.origins, None);
+        let mut switch = |own: &mut Setting<String>, path: String| {
+            let (Some(origin), Setting::Value(written)) = (origins.get(&path), &*own) else {
+                return;
+            };
+            let id = match Tokenizer::named(written) {
+                Some(known) => known.id().to_owned(),
+                None => written.clone(),
+            };
+            if can_count(&id) {
+                return;
+            }
+            if counted.as_ref() == Some(&id) {
+                stated.get_or_insert_with(|| origin.clone());
+            }
+            *own = Setting::Off;
+        };
+        for (name, provider) in &mut self.providers {
+            let path = format!("providers.{name}");
+            switch(&mut provider.tokenizer, format!("{path}.tokenizer"));
+            for (model, own) in &mut provider.models {
+                let path = format!("{path}.models.{model}.tokenizer");
+                switch(&mut own.tokenizer, path);
+            }
+        }
+        counted.zip(stated)
     }
 
     /// The first profile that describes a model, the author's own before the shipped ones.

@@ -100,7 +100,6 @@ pub(super) struct Facts {
     pub(super) meaning: &'static str,
     pub(super) name: &'static str,
     pub(super) need: Need,
-    pub(super) needed_for: &'static [ProviderType],
     pub(super) not_with: &'static [&'static str],
     pub(super) null: Null,
     pub(super) only_for: &'static [ProviderType],
@@ -124,7 +123,6 @@ impl<T, U> Key<T, U> {
                 meaning,
                 name,
                 need: Need::No,
-                needed_for: &[],
                 not_with: &[],
                 null: Null::Refused,
                 only_for: &[],
@@ -196,12 +194,6 @@ impl<T, U> Key<T, U> {
     /// The mapping means nothing without it, but what is missing may be defined outside the file.
     pub(super) const fn needed_somewhere(mut self) -> Self {
         self.facts.need = Need::Somewhere;
-        self
-    }
-
-    /// A provider of these types means nothing without it.
-    pub(super) const fn needed_for(mut self, types: &'static [ProviderType]) -> Self {
-        self.facts.needed_for = types;
         self
     }
 

@@ -13,7 +13,7 @@ use super::reporter::Reporter;
 use super::tree::{Key, Kind, Node};
 use super::{secrets, tree};
 use crate::contract::AgentLink;
-use crate::message::{Digest, estimate_tokens};
+use crate::message::{Digest, estimate_tokens, without_bom};
 
 /// The largest contract file in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -37,8 +37,7 @@ impl ContractSpec {
         sets: &[String],
         known: &dyn Definitions,
     ) -> Result<Self, SpecErrors> {
-        // A byte-order mark is no part of the first line.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         let findings = Findings::new(text, sets);
         let whole = Whole { file, text, sets };
         if let Some(errors) = whole.too_long(&findings) {
@@ -73,7 +72,7 @@ impl ContractSpec {
         path: &str,
         (rule, help): (String, Option<String>),
     ) -> Option<SpecErrors> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         let findings = Findings::new(text, sets);
         let (root, secret) = settled(text, sets, &findings);
         let node = path.split('.').try_fold(root.as_ref()?, Node::below)?;

@@ -47,14 +47,11 @@ impl fmt::Debug for ProviderSpec {
     }
 }
 
-/// A provider has what its type needs, and nothing that its type has no use for.
+/// A provider has nothing that its type has no use for.
 fn refuse_misplaced(section: &Section<'_, '_>, provider_type: ProviderType) {
     let known = provider_type.as_str();
     for row in PROVIDER.rows() {
         let is_there = section.has(row.name);
-        if row.needed_for.contains(&provider_type) && !is_there {
-            section.refuse(format!("a {known} provider needs its `{}`", row.name), None);
-        }
         let has_it = row.only_for.is_empty() || row.only_for.contains(&provider_type);
         if is_there && !has_it {
             let rule = format!("a provider of type {known} has no `{}`", row.name);

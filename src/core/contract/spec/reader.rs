@@ -7,17 +7,14 @@ use serde_json::{Value, json};
 use super::form::{Choice, Read, Schemas};
 use super::reporter::{Reporter, suggest};
 use super::tree::{Kind, Node};
+use crate::contract::yaml::{bool_of, is_number, prefixed_integer};
 use crate::message::{Digest, MAX_EXACT, is_recorded_exactly};
 
 impl Read for bool {
     type Output = Self;
 
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let value = match plain(node) {
-            Some("true" | "True" | "TRUE") => Some(true),
-            Some("false" | "False" | "FALSE") => Some(false),
-            _ => None,
-        };
+        let value = plain(node).and_then(bool_of);
         if value.is_none() {
             reporter.expected(node, "true or false");
         }
@@ -54,32 +51,6 @@ impl Read for u32 {
     }
 }
 
-/// An integer up to 2^64 − 1 that may also be written as text, because a JSON number may not hold it.
-pub(in crate::contract) struct Big;
-
-impl Read for Big {
-    type Output = u64;
-
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-        if let Kind::Scalar { text, plain: false } = &node.kind {
-            let value = text.parse::<u64>().ok().filter(|v| v.to_string() == *text);
-            if value.is_none() {
-                let what = format!("a whole number from 0 to {}", u64::MAX);
-                reporter.expected(node, &what);
-            }
-            return value;
-        }
-        integer(node, reporter, u64::MAX)
-    }
-
-    fn schema(_: &mut Schemas) -> Value {
-        json!({"anyOf": [
-            {"type": "integer", "minimum": 0},
-            {"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"},
-        ]})
-    }
-}
-
 impl Read for f64 {
     type Output = Self;
 
@@ -107,7 +78,7 @@ impl Read for String {
             reporter.expected(node, "text");
             return None;
         };
-        if *plain && (node.is_null() || is_bool(text) || is_number(text)) {
+        if *plain && (node.is_null() || bool_of(text).is_some() || is_number(text)) {
             let rule = format!("expected text, got {}", reporter.kind_of(node));
             let help = "text that looks like a number or a word of YAML needs quotes";
             let shown = format!("{help}: \"{text}\"");
@@ -258,7 +229,7 @@ impl Read for Value {
                 map.map(Self::Object)
             }
             Kind::Scalar { .. } if node.is_null() => Some(Self::Null),
-            Kind::Scalar { text, plain: true } if is_bool(text) => {
+            Kind::Scalar { text, plain: true } if bool_of(text).is_some() => {
                 bool::read(node, reporter).map(Self::Bool)
             }
             Kind::Scalar { text, plain: true } if is_number(text) => {
@@ -276,7 +247,10 @@ impl Read for Value {
                 }
                 f64::read(node, reporter).map(Self::from)
             }
-            Kind::Scalar { text, .. } => Some(Self::String(text.clone())),
+            Kind::Scalar { text, plain } => {
+                let integer = prefixed_integer(text).filter(|_| *plain);
+                Some(integer.map_or_else(|| Self::String(text.clone()), Self::from))
+            }
         }
     }
 
@@ -347,22 +321,6 @@ fn integer(node: &Node, reporter: &Reporter<'_>, max: u64) -> Option<u64> {
         reporter.refuse(node, rule, None);
     }
     value
-}
-
-fn is_bool(text: &str) -> bool {
-    matches!(text, "true" | "True" | "TRUE" | "false" | "False" | "FALSE")
-}
-
-/// Numbers of YAML's core schema, decimal ones, and the infinities and NaN that it also calls numbers.
-pub(super) fn is_number(text: &str) -> bool {
-    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if matches!(body, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
-        return true;
-    }
-    let first = body.bytes().next().unwrap_or_default();
-    (first.is_ascii_digit() || first == b'.')
-        && body.bytes().any(|b| b.is_ascii_digit())
-        && body.parse::<f64>().is_ok()
 }
 
 /// Reports that a node is no number, with how one is written.

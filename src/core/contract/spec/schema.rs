@@ -77,11 +77,6 @@ impl Schemas {
                 let others: Vec<&str> = others.map(|(word, _)| *word).collect();
                 rules.push(of_types(&others, &without(&[row.name])));
             }
-            if !row.needed_for.is_empty() {
-                let types = row.needed_for.iter().map(|known| known.as_str());
-                let types: Vec<&str> = types.collect();
-                rules.push(of_types(&types, &json!({"required": [row.name]})));
-            }
         }
         for other in form.names() {
             let barred = rows.iter().filter(|row| row.not_with.contains(other));

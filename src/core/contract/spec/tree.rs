@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::error::{Findings, Origin, SourceRange};
+use crate::contract::yaml::is_null;
 
 /// Maximum nesting of a contract file.
 pub(super) const MAX_DEPTH: usize = 32;
@@ -63,8 +64,7 @@ impl Node {
 
     /// True for the YAML null: a plain `null`, `~` or nothing.
     pub(super) fn is_null(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, plain: true }
-            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+        matches!(&self.kind, Kind::Scalar { text, plain: true } if is_null(text))
     }
 
     /// Describes it for a message about what was expected instead.

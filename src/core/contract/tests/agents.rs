@@ -77,6 +77,7 @@ fn offered(name: &str, text: &str) -> (String, String) {
 }
 
 /// 001/5.hierarchies.2
+/// 001/1.internal.3
 #[test]
 fn a_tool_is_called_as_its_file_says_else_by_its_id_else_by_its_file() {
     let check = |file: &str, text: &str, expect: &str| {

@@ -14,7 +14,7 @@ task: Which licence?
 targets:
 - {provider: hosted, model: one, sampling: {temperature: 0.25, reasoning: low}, model_profile_id: hermes}
 - {provider: hosted, model: two, context_window: 9000, sampling: {reasoning: high, stop: [END, "\u0000"]}}
-- {provider: near, model: three, sampling: {max_output_tokens: off, seed: 18446744073709551615}, text_profile: qwen}
+- {provider: near, model: three, sampling: {max_output_tokens: off, seed: 9007199254740991}, text_profile: qwen}
 providers:
   hosted:
     type: openrouter
@@ -48,7 +48,7 @@ tools:
     list: {description: Lists., method: POST, url: "https://example.org/${parameters.id}?key=s3cret&q=${parameters.q}", headers: {X-Key: "${WEB}"}, parameters_schema: {type: object, properties: {id: {}, q: {}}}, body_template: {a: ["${parameters.q}", 1]}, streaming: {line_prefix: "data: "}, loopback: true, max_bytes: 7, max_redirects: 0, queue: slow}
 queues: {slow: {concurrent: 2}}
 max_calls: {run: 9, per_tool: {files__read: 2}}
-max_cost_micro_usd: 18446744073709551615
+max_cost_micro_usd: 9007199254740991
 cycle_forbid: [[a, b]]
 metadata: {cycle_exceptions: [{from: a, to: b, max: 2}]}
 model_profiles: [{id: our, match: [{providers: [openrouter], models: ["t*"]}], context_window: 16384, strict_mode: false}]

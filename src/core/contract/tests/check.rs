@@ -167,14 +167,14 @@ fn a_missing_feature_is_incompatible_with_a_reason() {
     for transport in ["tool_transport=xml", "tool_transport=xml-final"] {
         check(&[transport, "completion=final_report"], &[]);
     }
+    check(&["speculative_exec=true"], &[]);
+    let in_tags = "speculative_exec true: calls in tags are known once the message is complete; set tool_transport: native";
+    let tags = "tool_transport=xml";
+    check(&["speculative_exec=true", tags], &[in_tags]);
     check(
-        &["speculative_exec=true"],
-        &["speculative_exec true: not built yet"],
-    );
-    check(
-        &["speculative_exec=true", "tokenizer=o200k"],
+        &["speculative_exec=true", tags, "tokenizer=o200k"],
         &[
-            "speculative_exec true: not built yet",
+            in_tags,
             "tokenizer o200k: this version knows cl100k_base/1, model/1, o200k_base/1, and the names of models such as gpt-4o; \
              null estimates bytes / 4",
         ],

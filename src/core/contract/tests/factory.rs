@@ -68,8 +68,8 @@ fn a_contract_reads_back_from_its_text_bit_for_bit() {
         [].as_slice(),
         &[
             WEB,
-            "max_cost_micro_usd=18446744073709551615",
-            "sampling.seed=18446744073709551615",
+            "max_cost_micro_usd=9007199254740991",
+            "sampling.seed=9007199254740991",
         ],
         &[
             "context_budget.force_synthesis_at_ratio=0.30000000000000004",

@@ -17,6 +17,7 @@ mod targets;
 mod tokenizer;
 mod tool_faults;
 mod wire_schema;
+mod yaml;
 
 pub(super) use fixture::{
     make, manifest, profile_faults, spec, structure_faults, tool, tool_faults,

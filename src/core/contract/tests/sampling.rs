@@ -48,7 +48,7 @@ fn each(sets: &[&str], key: &str) -> Vec<Value> {
 fn the_most_particular_layer_wins() {
     assert_eq!(each(&[], "temperature"), [0.3, 0.2, 0.9]);
     assert_eq!(each(&[], "top_p"), [0.5, 0.5, 0.4]);
-    assert_eq!(each(&[], "seed"), [Value::Null, Value::Null, json!("5")]);
+    assert_eq!(each(&[], "seed"), [Value::Null, Value::Null, json!(5)]);
     assert_eq!(each(&[], "caching"), ["full", "none", "full"]);
     assert_eq!(each(&[], "stop"), [json!(["A"]), json!(["A"]), Value::Null]);
     let windows = made(FILE, &[]).unwrap();
@@ -241,6 +241,16 @@ fn a_stated_parameter_that_the_model_refuses_is_sent_with_a_warning() {
     }
     let (_, quiet) = target("{type: anthropic}", "claude-opus-4-7", &[]);
     assert_eq!(contract_warnings(&quiet), [""; 0]);
+}
+
+#[test]
+fn a_model_that_its_vendor_stops_is_warned_of_with_the_day() {
+    let (_, contract) = target("{type: openai}", "gpt-4o-mini", &[]);
+    let text = "targets.0: `gpt-4o-mini` retires on 2027-01-14, by the catalogue of models: choose another model before that day";
+    assert_eq!(contract_warnings(&contract), [text]);
+    let gateway = "{type: openai, base_url: 'http://127.0.0.1:1/v1'}";
+    let (_, contract) = target(gateway, "gpt-4o-mini", &["targets.0.context_window=9000"]);
+    assert_eq!(contract_warnings(&contract), [""; 0]);
 }
 
 #[test]

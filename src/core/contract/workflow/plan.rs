@@ -1,6 +1,6 @@
 //! The dependencies between the steps of a parallel group: a directed acyclic graph (INV-PE-002). Starts nothing.
 
-use petgraph::algo::{kosaraju_scc, toposort};
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::{Step, StepId};
@@ -58,11 +58,11 @@ impl Dependencies {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let graph = graph_of(&needed);
-        if toposort(&graph, None).is_ok() {
+        let circles = circles(&needed);
+        if circles.is_empty() {
             return Ok(Self { needed });
         }
-        Err(cycles(&graph, &needed))
+        Err(circles.into_iter().map(GroupFault::Cycle).collect())
     }
 
     /// The indexes of the steps that the step of that index waits for.
@@ -97,11 +97,13 @@ fn graph_of(needed: &[Vec<usize>]) -> DiGraph<usize, ()> {
     graph
 }
 
-/// One circle of each knot of the graph, begun at its first step in the order of the definition.
-fn cycles(graph: &DiGraph<usize, ()>, needed: &[Vec<usize>]) -> Vec<GroupFault> {
+/// The circles among steps or work items, each begun at its least index; `needed` has the indexes of those that each one waits
+/// for. Without a circle, an order exists in which each comes after those that it waits for.
+pub(crate) fn circles(needed: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let graph = graph_of(needed);
     let needs = |step: usize| needed.get(step).map_or(&[][..], Vec::as_slice);
     let mut found = Vec::new();
-    for knot in kosaraju_scc(graph) {
+    for knot in kosaraju_scc(&graph) {
         let mut knot: Vec<usize> = knot
             .into_iter()
             .filter_map(|node| graph.node_weight(node).copied())
@@ -129,8 +131,5 @@ fn cycles(graph: &DiGraph<usize, ()>, needed: &[Vec<usize>]) -> Vec<GroupFault> 
         found.push((path.first().copied(), path));
     }
     found.sort();
-    found
-        .into_iter()
-        .map(|(_, path)| GroupFault::Cycle(path))
-        .collect()
+    found.into_iter().map(|(_, path)| path).collect()
 }

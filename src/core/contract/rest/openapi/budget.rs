@@ -8,7 +8,7 @@ use std::cell::Cell;
 use super::fault::OpenapiFault;
 
 /// The most values that a description holds.
-pub(super) const MOST_VALUES: usize = 1 << 19;
+const MOST_VALUES: usize = 1 << 19;
 /// The most steps to read one operation: values looked at, references followed, and each 32 bytes that are written.
 const MOST_STEPS: u64 = 1 << 20;
 /// The most steps to read all operations.

@@ -1,13 +1,15 @@
 //! The text of a description as a document, and references within it. Opens no other document.
 
-use std::fmt::{self, Display};
+use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Visitor};
 use serde_json::{Map, Value};
 
-use super::budget::{Budget, MOST_VALUES};
+use super::budget::Budget;
 use super::fault::OpenapiFault;
 use crate::contract::recorded_url;
+use crate::contract::yaml::yaml_value_while;
+use crate::message::without_bom;
 
 /// The longest description that is read.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -41,7 +43,7 @@ impl<'w> SpecDocument<'w> {
                 size: text.len(),
             });
         }
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         let budget = Budget::new(awaited);
         budget.value()?;
         let counted = Counted(&budget);
@@ -118,29 +120,13 @@ impl Counted<'_> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = self.deserialize(&mut reader);
         read.and_then(|value| reader.end().map(|()| value))
-            .map_err(|fault| unreadable("JSON", (fault.line(), fault.column())))
+            .map_err(|fault| unreadable(fault.line(), fault.column()))
     }
 
     fn yaml(self, text: &str) -> Result<Value, String> {
-        // The values are counted here.
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! {
-                max_events: 4 * MOST_VALUES,
-                max_nodes: 2 * MOST_VALUES,
-                enforce_alias_anchor_ratio: false,
-            },
-            alias_limits: serde_saphyr::alias_limits! {
-                max_total_replayed_events: 4 * MOST_VALUES,
-            },
-            with_snippet: false,
-        };
-        let read = serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
-            self.deserialize(reader)
-        });
-        read.map_err(|fault| {
-            let place = fault.location().map(|at| (at.line(), at.column()));
-            unreadable("YAML", place.unwrap_or_default())
-        })
+        // The budget knows the fault of a value that is one too many.
+        let read = yaml_value_while(text, &mut || self.0.value().is_ok());
+        read.map_err(|fault| fault.to_string())
     }
 
     fn counts<E: de::Error>(self) -> Result<Self, E> {
@@ -188,14 +174,6 @@ impl<'de> Visitor<'de> for Counted<'_> {
         Ok(Value::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: de::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        reader.deserialize_any(self)
-    }
-
     fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
@@ -213,12 +191,12 @@ impl<'de> Visitor<'de> for Counted<'_> {
     }
 }
 
-/// Returns the reason why a text cannot be parsed. The parser's own message would show content; line and column are enough.
-fn unreadable<N: Default + Display + PartialEq>(form: &str, (line, column): (N, N)) -> String {
-    if line == N::default() {
-        return format!("it is no {form}");
+/// Returns the reason why JSON cannot be parsed. The parser's own message would show content; line and column are enough.
+fn unreadable(line: usize, column: usize) -> String {
+    if line == 0 {
+        return "it is not JSON".to_owned();
     }
-    format!("it is no {form} at line {line}, column {column}")
+    format!("it is not JSON at line {line}, column {column}")
 }
 
 /// A reference as a fault may show it: of one to another document what a contract would show of its address.

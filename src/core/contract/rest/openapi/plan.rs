@@ -253,12 +253,13 @@ pub(super) fn described<'d>(
     })
 }
 
-/// The parameters of an operation: its own, and those of its path that it does not state again; by place and name.
+/// The parameters of an operation: its own, and those of its path that it does not state again; by place and name. Case does
+/// not matter in names of headers (RFC 9110 §5.1).
 fn stated_parameters<'d>(
     document: &'d SpecDocument<'d>,
     found: &Found<'d>,
 ) -> Result<Vec<&'d Value>, OpenapiFault> {
-    let mut stated: BTreeMap<(Location, &str), &Value> = BTreeMap::new();
+    let mut stated: BTreeMap<(Location, String), (&str, &Value)> = BTreeMap::new();
     for level in [found.item, found.operation] {
         let level = level.get("parameters").and_then(Value::as_array);
         for parameter in level.into_iter().flatten() {
@@ -267,10 +268,17 @@ fn stated_parameters<'d>(
             let location = parameter.get("in").and_then(Value::as_str);
             let location = location.and_then(Location::named);
             let name = parameter.get("name").and_then(Value::as_str);
-            if let Some(key) = location.zip(name) {
-                stated.insert(key, parameter);
-            }
+            let Some((location, name)) = location.zip(name) else {
+                continue;
+            };
+            let same = match location {
+                Location::Header => name.to_ascii_lowercase(),
+                Location::Path | Location::Query | Location::Cookie => name.to_owned(),
+            };
+            stated.insert((location, same), (name, parameter));
         }
     }
-    Ok(stated.into_values().collect())
+    let mut stated: Vec<_> = stated.into_iter().collect();
+    stated.sort_by_key(|((location, _), (name, _))| (*location, *name));
+    Ok(stated.into_iter().map(|(_, (_, value))| value).collect())
 }

@@ -1,8 +1,10 @@
 //! The forms of an agent's task and report, with schemas in place or from a file. Opens no file.
+//!
+//! Like ai-agent, accepts an empty form, which means no form, and a bare schema, which means JSON of that schema.
 
 use serde_json::Value;
 
-use super::front::{Translator, put};
+use super::front::{Translator, put, scalar};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::form::Read as _;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT};
@@ -10,6 +12,19 @@ use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::{Reporter, suggest};
 use crate::contract::spec::tree::{Kind, MAX_DEPTH, Node, node_of};
 use crate::contract::{ReportFormat, Validators};
+
+/// The keys of a form.
+const KEYS: [&str; 3] = ["format", "schema", "schemaRef"];
+/// Keys that only a schema has.
+const OF_SCHEMAS: [&str; 7] = [
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "properties",
+    "required",
+    "type",
+];
 
 impl Translator<'_, '_> {
     /// Reads the task's form.
@@ -47,11 +62,21 @@ impl Translator<'_, '_> {
 
     /// Reads `format`, and the schema written in place or in the named file.
     fn form(&self, value: &Node, reporter: &Reporter<'_>) -> Option<(Option<Node>, Option<Node>)> {
+        if value.is_null() {
+            return Some((None, None));
+        }
         let Kind::Map(entries) = &value.kind else {
             reporter.expected(value, "a mapping");
             return None;
         };
-        let known = ["format", "schema", "schemaRef"];
+        let has = |keys: &[&str]| {
+            let mut entries = entries.iter();
+            entries.any(|(key, _)| keys.contains(&key.text.as_str()))
+        };
+        if has(&OF_SCHEMAS) && !has(&KEYS) {
+            let format = scalar(ReportFormat::Json.as_str(), &value.place);
+            return Some((Some(format), judged_schema(value.clone(), "", reporter)));
+        }
         let (mut format, mut schema) = (None, None);
         for (key, value) in entries {
             let below = reporter.below(&key.text);
@@ -64,8 +89,8 @@ impl Translator<'_, '_> {
                 "schemaRef" => schema = self.referred(value, &below),
                 other => {
                     let rule = format!("unknown key `{other}`");
-                    let help = suggest(other, known.into_iter());
-                    let help = help.unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
+                    let help = suggest(other, KEYS.into_iter());
+                    let help = help.unwrap_or_else(|| format!("known keys: {}", KEYS.join(", ")));
                     let findings = reporter.findings;
                     findings.add(&key.place, &reporter.join(other), rule, Some(help));
                 }

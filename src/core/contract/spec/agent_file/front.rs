@@ -1,20 +1,17 @@
 //! From front matter to the tree of a contract file. Fills in no default of a contract.
 
-use std::sync::LazyLock;
-
 use super::include::AgentFiles;
+use super::knobs::{KNOBS, OF_OTHERS, OWN, contract_path};
 use super::profile::{AGENT_PROFILE, AgentForm, AgentProfileKeys, read_profile};
 use crate::contract::spec::contract_spec::{InputSpec, OfferedAs, tool_name_fault};
 use crate::contract::spec::definitions::{DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{child, target};
-use crate::contract::spec::form::{Form, Read as _};
-use crate::contract::spec::keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, SAMPLING, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
-};
-use crate::contract::spec::reader::is_number;
+use crate::contract::spec::form::Read as _;
+use crate::contract::spec::keys::{FILE, SERVER, TARGET, TOOLS};
 use crate::contract::spec::reporter::{Reporter, suggest};
 use crate::contract::spec::tree::{Key, Kind, Node};
+use crate::contract::yaml::is_number;
 use crate::contract::{AGENT_PREFIX, AgentId, AgentProfile, REST_PREFIX, tool_filter};
 use crate::message::Digest;
 
@@ -28,6 +25,8 @@ pub(in crate::contract::spec) struct Front {
     pub(in crate::contract::spec) id: Option<AgentId>,
     /// Form of the task.
     pub(in crate::contract::spec) input: Option<InputSpec>,
+    /// Notes about keys that count for nothing.
+    pub(in crate::contract::spec) notes: Vec<String>,
     /// The tool that it is for agents that may call it.
     pub(in crate::contract::spec) offered_as: OfferedAs,
     /// The agent's abilities and intended tasks.
@@ -116,7 +115,13 @@ impl Translator<'_, '_> {
                         put(root, &path, unquoted(value));
                     }
                 }
-                None => self.unknown(key),
+                None => match OF_OTHERS.iter().find(|(name, _)| *name == other) {
+                    Some((_, instead)) => {
+                        let note = format!("{other} is ignored: {instead}");
+                        said.notes.push(note);
+                    }
+                    None => self.unknown(key),
+                },
             },
         }
     }
@@ -412,76 +417,4 @@ pub(super) fn scalar(text: &str, place: &SourceRange) -> Node {
         kind,
         place: place.clone(),
     }
-}
-
-/// Keys of front matter, and of `defaults` in a layer of configuration, with their paths in a contract file. Sorted by name.
-pub static KNOBS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let sections: [(&str, &dyn Form); 4] = [
-        ("", &FILE),
-        (FILE.context_budget.name, &CONTEXT_BUDGET),
-        (FILE.sampling.name, &SAMPLING),
-        (FILE.tool_output_budget.name, &TOOL_OUTPUT_BUDGET),
-    ];
-    let mut knobs = Vec::new();
-    for (section, form) in sections {
-        for row in form.rows() {
-            let path: &str = match section {
-                "" => row.name,
-                // Once in a process.
-                section => format!("{section}.{}", row.name).leak(),
-            };
-            knobs.extend(row.front.iter().map(|name| (*name, path)));
-        }
-    }
-    knobs.sort_unstable();
-    knobs
-});
-
-/// The other keys of front matter.
-pub(super) const OWN: [&str; 7] = [
-    "agents", "input", "models", "output", "toolName", "tools", "usage",
-];
-
-/// The path in a contract file of a key that is one there.
-pub(super) fn contract_path(key: &str) -> Option<&'static str> {
-    let known = KNOBS.iter().find(|(name, _)| *name == key);
-    known.map(|(_, path)| *path)
-}
-
-/// Returns an agent file's name for the value at a contract file path: `temperature` for `sampling.temperature` in front
-/// matter.
-pub(in crate::contract::spec) fn shown_path(path: &str, form: AgentForm) -> String {
-    if form == AgentForm::Profile {
-        return path.to_owned();
-    }
-    let mut parts = path.split('.');
-    let (first, second) = (parts.next().unwrap_or_default(), parts.next());
-    if first == FILE.targets.name {
-        return match second {
-            Some(index) => format!("models.{index}"),
-            None => "models".to_owned(),
-        };
-    }
-    if first == FILE.final_report.name && second.is_none_or(|key| key == FINAL_REPORT.format.name) {
-        return "output.format".to_owned();
-    }
-    if first == FILE.final_report.name {
-        return path.replacen(first, "output", 1);
-    }
-    let known = KNOBS.iter().find(|(_, known)| *known == path);
-    known.map_or(path, |(name, _)| name).to_owned()
-}
-
-/// Returns the front matter key in front of a value, if it maps to that contract path.
-pub(in crate::contract::spec) fn knob_before(
-    text: &str,
-    offset: usize,
-    path: &str,
-) -> Option<&'static str> {
-    let before = text.get(..offset)?.lines().next_back()?;
-    let key = before.trim_end().strip_suffix(':')?.trim();
-    let key = key.trim_matches(['"', '\'']);
-    let mut knobs = KNOBS.iter();
-    let found = knobs.find(|(name, known)| *known == path && *name == key);
-    found.map(|(name, _)| *name)
 }

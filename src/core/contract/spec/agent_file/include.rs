@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::message::without_bom;
+
 /// Maximum depth of includes.
 const MAX_DEPTH: usize = 8;
 /// The most includes of one agent: with files that include twice, depth alone is no bound.
@@ -80,7 +82,7 @@ pub struct IncludedText {
 impl IncludedText {
     /// A text that includes nothing.
     pub fn bare(text: &str) -> Self {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let text = without_bom(text).to_owned();
         let part = IncludedPart {
             column: 1,
             file: None,
@@ -153,7 +155,7 @@ fn included(
     files: &dyn AgentFiles,
     is_confined: bool,
 ) -> Result<IncludedText, BrokenIncludes> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_bom(text);
     let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
     let folder_of = |file: &Path| file.parent().unwrap_or(Path::new("")).to_owned();
     let mut inliner = Inliner {
@@ -291,7 +293,7 @@ impl Inliner<'_> {
         if open.contains(&real) {
             return Err(format!("`{name}` includes itself"));
         }
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+        let text = without_bom(&text).to_owned();
         Ok(((path, real), text))
     }
 

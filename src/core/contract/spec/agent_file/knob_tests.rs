@@ -226,6 +226,7 @@ fn a_knob_is_switched_off_by_a_word() {
 
 /// 001 §3: front matter is read after its includes, and a fault names the file that it stands in.
 /// 001/3.prompt.5
+/// 001/1.prompt.1
 #[test]
 fn what_an_include_brings_is_front_matter_and_prompt_with_its_own_lines() {
     let files = super::tests::Files(

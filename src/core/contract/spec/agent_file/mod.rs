@@ -15,20 +15,22 @@ mod front;
 mod include;
 #[cfg(test)]
 mod knob_tests;
+mod knobs;
 mod profile;
 mod profile_contract;
 mod prompt;
 #[cfg(test)]
 mod tests;
 
-pub use front::KNOBS;
-pub(super) use front::{Front, Translator, knob_before, narrowed, shown_path, translated};
+pub(super) use front::{Front, Translator, narrowed, translated};
 pub(crate) use include::IncludedPart;
 pub(in crate::contract::spec) use include::place_in;
 pub use include::{
     AgentFiles, BrokenIncludes, IncludedText, unread_rule, with_includes, with_includes_below,
 };
+pub use knobs::KNOBS;
+pub(super) use knobs::{knob_before, shown_path};
 pub use profile::AgentForm;
 pub(super) use profile::{AGENT_PROFILE, ContractDefaults};
 pub use prompt::prompt_names;
-pub(super) use prompt::{Parts, expanded, format_words, split};
+pub(super) use prompt::{Parts, expanded, format_words, kept_names, split, with_tool_instructions};

@@ -41,6 +41,30 @@ pub fn prompt_names(text: &str) -> BTreeSet<&str> {
     names
 }
 
+/// Placeholders of ai-agent, and of prompts of the command line, that an agent's file does not have (001 §3).
+const ELSEWHERE: [&str; 8] = [
+    "ARCH",
+    "CD",
+    "HOSTNAME",
+    "KERNEL",
+    "MAX_TOOLS",
+    "OS",
+    "TIMESTAMP",
+    "USER",
+];
+
+/// The note about those placeholders that an expanded prompt still has.
+pub(in crate::contract::spec) fn kept_names(system: &str) -> Option<String> {
+    let mut names = prompt_names(system);
+    names.retain(|name| ELSEWHERE.contains(name));
+    let first = *names.first()?;
+    let written: Vec<String> = names.iter().map(|name| format!("${{{name}}}")).collect();
+    Some(format!(
+        "the prompt keeps {} as written; --set prompt.{first}=VALUE gives a value",
+        written.join(", ")
+    ))
+}
+
 /// A placeholder of a text.
 struct Found<'t> {
     at: usize,
@@ -94,6 +118,15 @@ pub(in crate::contract::spec) fn format_words(format: ReportFormat, has_schema: 
         }
     };
     words.to_owned()
+}
+
+/// The instructions for the session's own tools (001 §1).
+const TOOL_INSTRUCTIONS: &str = "## Final report\n\nWhen the task is done, call agent__final_report exactly once, with the \
+     whole answer in it. Text outside it is not read.";
+
+/// The prompt of an agent whose requests do not describe the report themselves: the instructions follow it, once.
+pub(in crate::contract::spec) fn with_tool_instructions(prompt: &str) -> String {
+    format!("{}\n\n{TOOL_INSTRUCTIONS}", prompt.trim_end())
 }
 
 /// The line before and after the front matter.

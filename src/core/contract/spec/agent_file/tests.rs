@@ -152,6 +152,9 @@ fn front_matter_is_a_contract_file_that_is_written_otherwise() {
 }
 
 /// Semantics §4: the defaults of agents, which a change of the caller's overrides.
+/// 001/1.prompt.2
+/// 001/1.prompt.3
+/// 001/1.internal.1
 #[test]
 fn an_agent_reports_as_a_tag_and_is_not_strict() {
     let spec = parse(AGENT);
@@ -161,9 +164,15 @@ fn an_agent_reports_as_a_tag_and_is_not_strict() {
     assert_eq!(spec.strict_mode, Some(false));
     assert_eq!(spec.context_budget.force_synthesis_at_ratio, Some(1.0));
     let sets = ["strict_mode=true", "tool_transport=native"];
-    let spec = parse_under(AGENT, &sets, ReportFormat::Markdown).unwrap();
-    assert_eq!(spec.tool_transport, Some(ToolTransport::Native));
-    assert_eq!(spec.strict_mode, Some(true));
+    let native = parse_under(AGENT, &sets, ReportFormat::Markdown).unwrap();
+    assert_eq!(native.tool_transport, Some(ToolTransport::Native));
+    assert_eq!(native.strict_mode, Some(true));
+    // The prompt describes the report once, and only where no request does.
+    let [tagged, native] = [spec, native].map(|spec| spec.system.unwrap());
+    assert_eq!(tagged.matches("agent__final_report").count(), 0, "{tagged}");
+    assert_eq!(native.matches("agent__final_report").count(), 1, "{native}");
+    let added = native.strip_prefix(&tagged).unwrap();
+    assert!(!added.contains('{'), "no schema is in it: {added}");
 }
 
 /// 001 §3: both forms, case counts, what is not known stays.
@@ -234,6 +243,7 @@ fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows
 /// 001 §2, §6: a REST tool is taken by its id.
 /// 001/2.file.6
 /// 001/2.file.13
+/// 001/1.internal.4
 #[test]
 fn a_rest_tool_is_taken_by_its_id() {
     let spec = parse("---\nmodels: [openai/m]\ntools: [rest__list, files]\n---\nHi");
@@ -347,6 +357,44 @@ fn a_quoted_number_is_one_and_two_models_in_one_text_are_not() {
 
 /// 001 §2: what is no schema is refused where the agent names it, and in the file that it stands in.
 /// 001/2.file.16
+/// Forms and keys of ai-agent's public files: an empty form is none, a schema in its place is JSON, and keys of theirs count for nothing.
+/// 001/2.file.10
+#[test]
+fn forms_and_keys_of_public_files_are_read() {
+    let front = "---\nmodels: [openai/m]\ntools:\nagents: []\ncache: 1h\nmaxConcurrentTools: 3\n";
+    let spec = parse(&format!(
+        "{front}output:\ninput: {{type: object, required: [topic], properties: {{topic: {{type: string}}}}}}\n---\nHi"
+    ));
+    assert_eq!(spec.final_report.format, Some(ReportFormat::Markdown));
+    let input = spec.input.unwrap();
+    assert!(crate::contract::check_input(input.schema.as_ref(), r#"{"topic":"x"}"#).is_ok());
+    assert!(crate::contract::check_input(input.schema.as_ref(), "{}").is_err());
+    assert_eq!(
+        spec.clamped,
+        [
+            "cache is ignored: no answer of a model is taken from a cache",
+            "maxConcurrentTools is ignored: `queues` in .ai-agent.json limits the calls that run at once",
+        ]
+    );
+    assert_eq!(parse(&format!("{front}input:\n---\nHi")).input, None);
+    // Of neither form nor schema.
+    let said = refused("---\nmodels: [openai/m]\ninput: {typ: object}\n---\nHi");
+    assert!(said.contains("unknown key `typ`"), "{said}");
+}
+
+/// 001/3.prompt.7
+#[test]
+fn a_prompt_that_keeps_a_placeholder_of_ai_agent_is_named_in_a_note() {
+    let notes = |body: &str| parse(&format!("---\nmodels: [openai/m]\n---\n{body}")).clamped;
+    assert_eq!(
+        notes("It is ${TIMESTAMP}, for {{MAX_TOOLS}} calls of ${USER} in ${CD} on ${DAY}, ${mine}"),
+        [
+            "the prompt keeps ${CD}, ${MAX_TOOLS}, ${TIMESTAMP}, ${USER} as written; --set prompt.CD=VALUE gives a value"
+        ]
+    );
+    assert!(notes("On ${DAY}, ${mine}").is_empty());
+}
+
 #[test]
 fn what_is_no_schema_is_invalid_parameters_of_input_and_output() {
     for key in ["input", "output"] {

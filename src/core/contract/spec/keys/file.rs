@@ -11,7 +11,6 @@ use crate::contract::spec::declare::form;
 use crate::contract::spec::flow_values::FlowRules;
 use crate::contract::spec::form::{DefaultText, NEEDED};
 use crate::contract::spec::origin::{FileTrust, LayerValue, ValueOrigin};
-use crate::contract::spec::reader::Big;
 use crate::contract::spec::transport::ToolsSpec;
 use crate::contract::spec::words::Text;
 use crate::contract::{
@@ -194,10 +193,10 @@ form! {
         max_inferences: u64, DefaultText = DefaultText("turns × attempts + format retries + 3 × targets"),
         "Requests of the run." => inherited;
         #[recorded]
-        max_tokens_consumed: Big as u64, u64 = 1_000_000,
+        max_tokens_consumed: u64, u64 = 1_000_000,
         "Input, output and cache reads of every attempt.";
         #[recorded]
-        max_cost_micro_usd: Big as u64, DefaultText = DefaultText("none"),
+        max_cost_micro_usd: u64, DefaultText = DefaultText("none"),
         "Millionths of a US dollar: what providers report, else what `prices` make of it." => nullable;
         #[recorded]
         prices: PriceTable, DefaultText = DefaultText("none"),
@@ -234,7 +233,7 @@ form! {
         completion: Completion, Completion = Completion::Message,
         "What ends the run well: the model's last message, or a `final_report`. See [session.md](session.md).";
         final_report: FinalReportSpec => or_empty, DefaultText = DefaultText("Markdown"),
-        "What the report must be, with that completion.";
+        "What the report must be, with that completion. With completion `message`, `format: json` is the form of the last message.";
         grammar_profile: String, DefaultText = DefaultText("`lark/1` with an embedded model"),
         "The language of the token gate's grammar. `gbnf/1` is what a llama-server reads: it is sent in the field `grammar` to targets \
          with `text_profile: hermes` or `qwen` ([local.md](local.md#a-llama-server-instead))." => nullable;
@@ -247,7 +246,8 @@ form! {
          not finite: `profile_incompatible`." => nullable;
         #[recorded]
         speculative_exec: bool, bool = false,
-        "`true` is `profile_incompatible` ([local.md](local.md) says why).";
+        "`true`: a call that only reads starts before its message is complete, where the answer is streamed, the tool is `idempotent`, \
+         and its server says `readOnlyHint: true` ([how](design/speculative-exec.md)).";
         #[recorded]
         redact: RedactionTerms => or_empty, DefaultText = DefaultText("none"),
         "What else must not be recorded.";

@@ -7,7 +7,6 @@ use crate::contract::spec::declare::form;
 use crate::contract::spec::foreign::ProviderOptions;
 use crate::contract::spec::form::FromLayer::{AsIs, Later, Located, Names, Parameters, Variable};
 use crate::contract::spec::form::{DefaultText, NEEDED, Setting};
-use crate::contract::spec::reader::Big;
 use crate::contract::spec::reasoning::ReasoningMap;
 use crate::contract::spec::texts::{
     ClampedTo, Dollars, EnvName, Headers, KeyEnv, NotNegative, ReasoningTokens, StopTexts, Url,
@@ -80,9 +79,9 @@ form! {
             => nullable, only_for(SERVERS), layer_name("apiKey"), layers(Variable);
         headers: Headers as BTreeMap<String, String> => or_empty, DefaultText = DefaultText("none"),
         "Extra headers. Values may hold `${NAME}`, which is the variable of that name." => only_for(SERVERS), layers(Later);
-        file: String, DefaultText = DefaultText("scripted: needed; local: the stored model of the target's name"),
+        file: String, DefaultText = DefaultText("scripted: a built-in script, which answers everything alike; local: the stored model of the target's name"),
         "The script or the model, found from the contract file's folder."
-            => nullable, only_for(&[ProviderType::Scripted, ProviderType::Local]), needed_for(&[ProviderType::Scripted]), layers(Located);
+            => nullable, only_for(&[ProviderType::Scripted, ProviderType::Local]), layers(Located);
         overrides: SamplingSpec => or_empty, DefaultText = DefaultText("none"),
         "What differs from the file's `sampling` for every model here; the same keys." => layers(Parameters);
         reasoning: ReasoningMap, DefaultText = DefaultText("the protocol's own"),
@@ -141,7 +140,7 @@ form! {
         "At least 0." => front(&["repeatPenalty"]);
         max_output_tokens: u64 => or_off_word, DefaultText = DefaultText("4096, or fewer where the model gives fewer; see below"),
         "Tokens of one answer; `off`: no request states them, and the default is reserved all the same (not for `anthropic` and `local`)." => undefined_is_off, front(&["maxOutputTokens"]);
-        seed: Big as u64 => or_off_word, DefaultText = DefaultText("not sent; 0 for `local`"),
+        seed: u64 => or_off_word, DefaultText = DefaultText("not sent; 0 for `local`"),
         "Sent where the protocol has one.";
         stop: StopTexts as Vec<String> => or_off_word, DefaultText = DefaultText("none"),
         "Up to 4 texts that end an answer.";

@@ -15,7 +15,7 @@ use crate::contract::spec::{secrets, tree};
 use crate::contract::{
     FailureStrategy, Step, WORKFLOW_FORMAT, Work, WorkflowDefinition, WorkflowFault,
 };
-use crate::message::Digest;
+use crate::message::{Digest, without_bom};
 
 /// A workflow's file as it was read.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl WorkflowSpec {
     /// files or profiles have. Its missing keys are then reported as a workflow's.
     #[must_use]
     pub fn is_one(text: &str) -> bool {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         let findings = Findings::new(text, &[]);
         let root = tree::parse(text, Origin::File, &findings);
         let Some(Kind::Map(entries)) = root.map(|root| root.kind) else {
@@ -57,7 +57,7 @@ impl WorkflowSpec {
     /// # Errors
     /// Every fault of the file at once, except that a fault of syntax hides everything after it.
     pub fn parse(file: &str, text: &str, known: &dyn Definitions) -> Result<Self, SpecErrors> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = without_bom(text);
         let findings = Findings::new(text, &[]);
         let whole = Whole {
             file,

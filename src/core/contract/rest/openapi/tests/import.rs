@@ -43,7 +43,7 @@ fn only_the_versions_that_are_known_are_read() {
         ("TOKEN: a\nhunter2: [", "YAML"),
     ] {
         let fault = fault(text);
-        let place = format!("read the description: it is no {form} at line 2, column ");
+        let place = format!("read the description: it is not {form} at line 2, column ");
         let column = fault
             .strip_prefix(&place)
             .unwrap_or_else(|| panic!("{fault}"));
@@ -384,4 +384,66 @@ fn more_operations_than_a_model_can_be_told_are_refused_with_advice() {
         ..terms()
     };
     assert_eq!(names(&description, &some).len(), 500);
+}
+
+/// YAML is 1.2: words that 1.1 reads as booleans are plain names and values.
+#[test]
+fn a_description_in_yaml_gives_the_tools_of_its_json() {
+    let yaml = "
+openapi: 3.0.3
+servers: [{url: https://h.example}]
+paths:
+  /points:
+    get:
+      operationId: list
+      tags: [on]
+      parameters:
+        - {name: x, in: query, required: true, schema: {type: number}}
+        - {name: y, in: query, required: true, schema: {type: number}}
+        - {name: n, in: query, schema: {type: integer, default: 1_000}}
+        - {name: country, in: query, schema: {type: string, enum: [NO, SE, y, on, off, ~, 0b1, 12, 1.5, true]}}
+";
+    let parameters = json!([
+        {"name": "x", "in": "query", "required": true, "schema": {"type": "number"}},
+        {"name": "y", "in": "query", "required": true, "schema": {"type": "number"}},
+        {"name": "n", "in": "query", "schema": {"type": "integer", "default": "1_000"}},
+        {"name": "country", "in": "query", "schema": {"type": "string",
+            "enum": ["NO", "SE", "y", "on", "off", null, "0b1", 12, 1.5, true]}},
+    ]);
+    let get = json!({"operationId": "list", "tags": ["on"], "parameters": parameters});
+    let json = json!({"openapi": "3.0.3", "servers": [{"url": "https://h.example"}],
+        "paths": {"/points": {"get": get}}});
+    let of_json = imported(&json.to_string(), &terms()).unwrap();
+    assert_eq!(imported(yaml, &terms()), Ok(of_json.clone()));
+    let [tool] = &of_json.tools[..] else {
+        panic!("{of_json:?}")
+    };
+    assert_eq!(tool.input_schema["required"], json!(["x", "y"]));
+    let tagged = ImportTerms {
+        tags: vec!["on".to_owned()],
+        ..terms()
+    };
+    assert_eq!(imported(yaml, &tagged).unwrap().tools.len(), 1);
+}
+
+/// RFC 9110 §5.1: names of headers are equal without case, so the operation's own replaces that of its path.
+#[test]
+fn header_parameters_are_equal_without_case_and_others_are_not() {
+    let parameter = |name: &str, location: &str, text: &str| json!({"name": name, "in": location, "description": text, "schema": {}});
+    let description = described(&json!({"/a": {
+        "parameters": [parameter("X-Trace", "header", "path"), parameter("q", "query", "path")],
+        "get": {"parameters": [
+            parameter("x-trace", "header", "own"), parameter("Q", "query", "own"),
+        ]},
+    }}));
+    let tool = tools(&description).tools.remove(0);
+    let properties = tool.input_schema["properties"].as_object().unwrap();
+    let mut texts: Vec<(&str, &str)> = properties
+        .iter()
+        .map(|(name, schema)| (name.as_str(), schema["description"].as_str().unwrap()))
+        .collect();
+    texts.sort_unstable();
+    assert_eq!(texts, [("Q", "own"), ("q", "path"), ("x-trace", "own")]);
+    let asked = request(&tool, &json!({"x-trace": "t"})).unwrap();
+    assert_eq!(asked.headers, [("x-trace".to_owned(), "t".to_owned())]);
 }
