@@ -6,9 +6,12 @@ use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::stage::Awaited;
-use super::texts::{FINAL_INSTRUCTION, REPORT_INSTRUCTION, notice};
+use super::texts::{
+    FINAL_INSTRUCTION, REPORT_INSTRUCTION, STEPS_INSTRUCTION, STEPS_REPORT_INSTRUCTION, notice,
+};
 use super::turn::{Failure, Turn};
 use super::{AgentOutcome, ClosingReason, Outcome, OutcomeCode, Predicate, PredicateName};
+use crate::message::estimate_tokens;
 
 /// The result of a decision.
 pub(super) enum Carried {
@@ -142,12 +145,18 @@ impl Machine {
     }
 
     /// The instruction for the closing turn.
-    pub(super) fn final_instruction(&self) -> &'static str {
-        if self.wants_report() {
-            REPORT_INSTRUCTION
-        } else {
-            FINAL_INSTRUCTION
+    fn final_instruction(&self, reason: ClosingReason) -> &'static str {
+        match (reason, self.wants_report()) {
+            (ClosingReason::Context, false) => STEPS_INSTRUCTION,
+            (ClosingReason::Context, true) => STEPS_REPORT_INSTRUCTION,
+            (_, false) => FINAL_INSTRUCTION,
+            (_, true) => REPORT_INSTRUCTION,
         }
+    }
+
+    /// Tokens of the instruction for the closing turn, whatever its reason.
+    pub(super) fn instruction_tokens(&self) -> u64 {
+        estimate_tokens(self.final_instruction(ClosingReason::MaxTurns))
     }
 
     pub(super) fn begin_turn(&mut self, target: usize) {
@@ -161,7 +170,7 @@ impl Machine {
         self.closing = Some(reason);
         self.context_tripped = None;
         self.begin_turn(target);
-        self.append_pending(notice(self.final_instruction()));
+        self.append_pending(notice(self.final_instruction(reason)));
         self.context.flush();
         // The instruction replaces the notices for the last attempt.
         self.notices.clear();

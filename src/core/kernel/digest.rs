@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::child_run::Share;
 use super::context::ContextLedger;
+use super::early_call::EarlyKey;
 use super::faults::LeftOut;
 use super::history::CallHistory;
 use super::holds::Holds;
@@ -70,6 +71,7 @@ pub struct DecisionKey {
     suspended: bool,
     invalid_turns: u32,
     plain_texts: u32,
+    early: Option<EarlyKey>,
     delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
     /// The rest of a hold is no moment: it decides which target is asked next.
@@ -175,6 +177,9 @@ impl Machine {
             #[serde(skip_serializing_if = "Vec::is_empty")]
             delegations: Vec<DelegationKey>,
             dropped: &'a BTreeSet<usize>,
+            /// Left out where no call started before its message was complete.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            early: Option<EarlyKey>,
             flags: [bool; 6],
             /// Rolls with every authorised call: which, in what order, by which exception.
             history: Digest,
@@ -219,6 +224,7 @@ impl Machine {
             counters: &self.counters,
             delegations: self.delegations_key().collect(),
             dropped: &self.dropped,
+            early: self.early_key(),
             flags: [
                 self.stop_requested,
                 self.suspended,
@@ -450,6 +456,7 @@ impl Run {
             suspended: m.suspended,
             invalid_turns: m.invalid_turns,
             plain_texts: m.plain_texts,
+            early: m.early_key(),
             // How long they may go on is time.
             delegations: m
                 .delegations_key()

@@ -36,6 +36,7 @@ impl Machine {
             }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
+            | EventKind::CallStreamed(_)
             | EventKind::InferenceReturned(_)
             | EventKind::InferenceFailed(_)
             | EventKind::TimerFired

@@ -59,6 +59,9 @@ pub struct Action {
     pub conversation_digest: Digest,
     /// Counters after this entry.
     pub counters: Counters,
+    /// Calls that started before their message was complete, and whose results are discarded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub discarded: Vec<CallSeq>,
     /// Targets that are not asked any more, on the entry that finds it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped_targets: Vec<DroppedTarget>,

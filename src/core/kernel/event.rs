@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bring_up_fault::BringUpFault;
 use super::texts::is_instruction;
-use super::{ChildEnd, Inherited};
+use super::{CallStreamed, ChildEnd, Inherited};
 use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, BytesPerToken, CallSeq, Digest, InferenceSeq, InputExchange, NamedText,
@@ -35,6 +35,8 @@ pub enum EventKind {
     RunStarted(Box<RunStarted>),
     /// Raised by the session after the probe of the targets: PRECHECK is judged.
     Probed(Probed),
+    /// Raised by the session when a call of an arriving message may start before the message is complete (semantics §7).
+    CallStreamed(Box<CallStreamed>),
     /// Raised by the session when an inference came back and the adapter has judged it.
     InferenceReturned(Box<InferenceReturned>),
     /// Raised by the session when an inference brought no message: a failed attempt.

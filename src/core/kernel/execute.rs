@@ -69,6 +69,7 @@ impl Machine {
             }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
+            | EventKind::CallStreamed(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)
@@ -348,25 +349,27 @@ impl Machine {
         }
         let terms = Arc::clone(&self.contract);
         let share = batch.share;
-        let parallel = |name: &str| {
-            terms.parallel_tool_calls && terms.parallel_safe.iter().any(|safe| safe == name)
-        };
         let mut group_is_parallel = false;
         let mut started = 0_usize;
         for call in &mut batch.calls {
             let (seq, asked_by) = match call.slot {
                 Slot::Pending(seq) | Slot::Approved(seq) => (seq, None),
                 Slot::ToAsk(seq, by) => (seq, Some(by)),
+                Slot::Running(_) => {
+                    // It started before its message was complete.
+                    group_is_parallel = terms.runs_in_parallel(&call.invocation.name);
+                    started += 1;
+                    continue;
+                }
                 Slot::Settled(_)
                 | Slot::Awaiting(..)
-                | Slot::Running(_)
                 | Slot::Asking { .. }
                 | Slot::Unsampled { .. }
                 | Slot::Sampling { .. }
                 | Slot::Unsummarised { .. }
                 | Slot::Summarising { .. } => continue,
             };
-            let is_parallel = parallel(&call.invocation.name);
+            let is_parallel = terms.runs_in_parallel(&call.invocation.name);
             let joins = group_is_parallel && is_parallel && asked_by.is_none();
             if started > 0 && !joins {
                 break;

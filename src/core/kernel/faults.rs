@@ -53,32 +53,49 @@ impl Machine {
             self.contract.parameter_origin(target, *parameter) == Some(ParameterOrigin::Stated)
         };
         let reason = if fault.parameters.iter().any(states) {
-            DropReason::StatedParameter
+            Some(DropReason::StatedParameter)
         } else if fault.unknown_model {
-            DropReason::UnknownModel
-        } else if fault.permanent {
-            DropReason::PermanentFault
+            Some(DropReason::UnknownModel)
         } else {
-            if fault.is_retryable() {
-                let asked_ms = fault.retry_after_ms;
-                self.holds
-                    .begin(target, self.at_ms, asked_ms, self.run_id.as_str());
-            }
+            fault.permanent.then_some(DropReason::PermanentFault)
+        };
+        let asked_ms = fault.retry_after_ms.filter(|ms| *ms > 0);
+        if asked_ms.is_some() || (reason.is_none() && fault.is_retryable()) {
+            self.hold(target, asked_ms);
+        }
+        let Some(reason) = reason else {
             return Remedy::Retry;
         };
         self.drop_target(target, reason, outbox);
         Remedy::Dropped(reason)
     }
 
+    /// Puts a target on hold, and every other one that is the same model of the same provider.
+    fn hold(&mut self, target: usize, asked_ms: Option<u64>) {
+        let run_id = self.run_id.as_str();
+        self.holds.begin(target, self.at_ms, asked_ms, run_id);
+        for other in self.same_model(target) {
+            self.holds.share(target, other);
+        }
+    }
+
+    /// The targets that are the same model of the same provider as that one, itself included.
+    fn same_model(&self, target: usize) -> Vec<usize> {
+        let targets = &self.contract.targets;
+        let model = |at: usize| targets.get(at).map(|one| (&one.provider, &one.model));
+        let same = (0..targets.len()).filter(|other| model(*other) == model(target));
+        same.collect()
+    }
+
     /// Leaves out those of the parameters that are defaults, in all further requests to the target. Returns true if a request
-    /// without them is another one.
+    /// without them is another one. The last such request leaves out every default that it can do without.
     fn leave_out(&mut self, target: usize, refused: &[Parameter]) -> bool {
         let left_out = self.left_out.of(target);
         let is_default = |parameter: &&Parameter| {
             let origin = self.contract.parameter_origin(target, **parameter);
             origin == Some(ParameterOrigin::Default) && !left_out.contains(*parameter)
         };
-        let defaults: Vec<Parameter> = refused.iter().filter(is_default).copied().collect();
+        let mut defaults: Vec<Parameter> = refused.iter().filter(is_default).copied().collect();
         let repeats = self
             .left_out
             .0
@@ -86,6 +103,10 @@ impl Machine {
             .map_or(0, |(_, repeats)| *repeats);
         let is_another = !defaults.is_empty() && repeats < MAX_REPEATS;
         if is_another {
+            if repeats + 1 == MAX_REPEATS {
+                let others = self.contract.dispensable(target);
+                defaults.extend(others.filter(|other| is_default(&other)));
+            }
             if self.is_granted() && defaults.contains(&Parameter::MaxOutputTokens) {
                 // Only the window bounds an answer now.
                 self.overran.insert(target);
@@ -116,7 +137,9 @@ impl Machine {
     /// The target of a request answered.
     pub(super) fn has_answered(&mut self, inference: InferenceSeq) {
         if let Some(target) = self.asked.get(&inference) {
-            self.holds.end(*target);
+            for same in self.same_model(*target) {
+                self.holds.end(same);
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::{DropReason, DroppedTarget};
 use crate::contract::ToolPolicy;
-use crate::message::{AgentMessage, Role, estimate_tokens, exact_sum};
+use crate::message::{AgentMessage, Role, exact_sum};
 
 impl Machine {
     /// Drops the targets that cannot hold the first request. It is the one with tools where any target holds that; else, but under
@@ -63,7 +63,7 @@ impl Machine {
         let schema = self.schema_tokens(target, closing, 1);
         let projected = self.context.projected(schema);
         if closing {
-            return exact_sum(projected, estimate_tokens(self.final_instruction()));
+            return exact_sum(projected, self.instruction_tokens());
         }
         projected
     }
@@ -90,10 +90,7 @@ impl Machine {
             "the definitions of the tools",
             self.schema_tokens(target, closing, 1),
         );
-        let instruction = closing.then(|| {
-            let tokens = estimate_tokens(self.final_instruction());
-            ("the final instruction", tokens)
-        });
+        let instruction = closing.then(|| ("the final instruction", self.instruction_tokens()));
         let parts = messages.iter().enumerate().map(part).chain([tools]);
         let parts: Vec<(&'static str, u64)> = parts.chain(instruction).collect();
         // Of those that weigh the same, the first.

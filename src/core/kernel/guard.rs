@@ -51,6 +51,8 @@ guards! {
     NoTargetLeft,
     FirstRequestFits,
     Suspended,
+    EarlyReads,
+    EarlyUnchanged,
     ExcessCalls,
     ClosingWithholds,
     StopStartsNothing,

@@ -1,6 +1,7 @@
 //! The calls that a run has authorised so far, for the limits that look back (semantics §2).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::message::{AgentMessage, Digest, DigestContext, ToolInvocation};
@@ -79,6 +80,10 @@ static CONVERSATION_CONTEXT: DigestContext = DigestContext::new("monolith conver
 pub(super) struct Conversation {
     messages: Vec<Arc<AgentMessage>>,
     digest: Digest,
+    /// The turn of the model's last message, and the place of that message.
+    answer: Option<(u32, usize)>,
+    /// The places of attempts that a later one of their turn replaced: the model's message and its observations.
+    replaced: Vec<Range<usize>>,
 }
 
 impl Conversation {
@@ -86,7 +91,18 @@ impl Conversation {
         Self {
             messages: Vec::new(),
             digest: Digest::ZERO,
+            answer: None,
+            replaced: Vec::new(),
         }
+    }
+
+    /// Marks the next message as the model's answer of that turn. It replaces an earlier answer of the same turn.
+    pub(super) fn begin_answer(&mut self, turn: u32) {
+        let place = self.messages.len();
+        if let Some((_, from)) = self.answer.filter(|(of, _)| *of == turn) {
+            self.replaced.push(from..place);
+        }
+        self.answer = Some((turn, place));
     }
 
     /// Appends a message: `D_n = H(D_(n-1), message)` over its canonical text.
@@ -97,6 +113,13 @@ impl Conversation {
 
     pub(super) fn messages(&self) -> &[Arc<AgentMessage>] {
         &self.messages
+    }
+
+    /// The messages without attempts that were replaced: at most one of the model in each turn (000 §9).
+    pub(super) fn settled(&self) -> impl DoubleEndedIterator<Item = &Arc<AgentMessage>> {
+        let messages = self.messages.iter().enumerate();
+        let is_replaced = |place: usize| self.replaced.iter().any(|range| range.contains(&place));
+        messages.filter_map(move |(place, message)| (!is_replaced(place)).then_some(message))
     }
 
     pub(super) const fn digest(&self) -> Digest {

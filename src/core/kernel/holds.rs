@@ -43,6 +43,13 @@ impl Holds {
         wait_ms
     }
 
+    /// Puts another target on hold for as long as `target`.
+    pub(super) fn share(&mut self, target: usize, other: usize) {
+        if let Some(hold) = self.0.get(&target).copied() {
+            self.0.insert(other, hold);
+        }
+    }
+
     /// A target answered: its next fault counts as the first.
     pub(super) fn end(&mut self, target: usize) {
         self.0.remove(&target);

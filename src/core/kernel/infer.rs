@@ -24,6 +24,11 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Reply<FromInfer> {
         match (event, *awaited) {
+            (EventKind::CallStreamed(streamed), Awaited::Inference(awaited))
+                if streamed.inference == awaited =>
+            {
+                self.call_streamed(streamed, outbox)
+            }
             (EventKind::InferenceReturned(returned), Awaited::Inference(awaited))
                 if returned.inference == awaited =>
             {
@@ -44,12 +49,14 @@ impl Machine {
                 if failed.inference == awaited =>
             {
                 self.fail_attempt(failed, outbox);
+                self.discard_early(outbox);
                 Reply::Go(FromInfer::Commit)
             }
             (EventKind::EffectLost(LostEffect::Inference(lost)), Awaited::Inference(awaited))
                 if *lost == awaited =>
             {
                 self.verdict = Verdict::Lost;
+                self.discard_early(outbox);
                 Reply::Go(FromInfer::Commit)
             }
             (EventKind::EffectLost(LostEffect::Wait), Awaited::Wait { until_ms }) => {

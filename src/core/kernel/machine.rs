@@ -9,6 +9,7 @@ use statig::{Outcome as Handled, StateOrSuperstate, blocking};
 
 use super::clock::RunClock;
 use super::context::ContextLedger;
+use super::early_call::EarlyCall;
 use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
 use super::faults::LeftOut;
 use super::flow::LabelLedger;
@@ -81,6 +82,10 @@ pub(super) struct Machine {
     pub(super) invalid_turns: u32,
     /// Responses in a row that were plain text, and drew a notice for that.
     pub(super) plain_texts: u32,
+    /// The calls of the arriving message that have started.
+    pub(super) early: Vec<EarlyCall>,
+    /// Calls that started so and that no message asked for. They keep their numbers.
+    pub(super) discarded: u64,
     /// Targets that are not asked any more: the first request does not fit them, they do not know their model, or they refuse a
     /// parameter that the author stated.
     pub(super) dropped: BTreeSet<usize>,
@@ -257,7 +262,10 @@ impl Machine {
         outbox.cancel();
         Handled::Transition(match resting {
             Resting::Precheck => FromPrecheck::Terminate(self.end_precheck_early(outbox)).into(),
-            Resting::Infer(_) => FromInfer::Commit.into(),
+            Resting::Infer(_) => {
+                self.forget_early(outbox);
+                FromInfer::Commit.into()
+            }
             Resting::Execute(batch) => {
                 self.unpark();
                 if batch.end_but_delegations() {
@@ -306,6 +314,7 @@ impl Machine {
             EventKind::Resumed(resumed) => self.resume(resting, resumed, outbox),
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
+            | EventKind::CallStreamed(_)
             | EventKind::InferenceReturned(_)
             | EventKind::InferenceFailed(_)
             | EventKind::ToolReturned(_)
@@ -337,6 +346,7 @@ impl Machine {
             }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
+            | EventKind::CallStreamed(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)

@@ -25,6 +25,8 @@ mod commit;
 mod context;
 mod delegate;
 mod digest;
+mod early;
+mod early_call;
 mod edges;
 mod effect;
 mod ending;
@@ -67,6 +69,8 @@ mod testing;
 mod tests_alphabet;
 #[cfg(test)]
 mod tests_delegation_tree;
+#[cfg(test)]
+mod tests_early;
 #[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
@@ -111,6 +115,7 @@ mod validate_calls;
 pub use bring_up_fault::{BringUpCause, BringUpFault};
 pub use child_run::{ChildEnd, Inherited};
 pub(crate) use clock::RunClock;
+pub use early_call::CallStreamed;
 pub use edges::EDGES;
 pub use effect::GivenInput;
 pub use effect::{CallOrder, DelegateOrder, Effect, InferRequest, ToolExposure};

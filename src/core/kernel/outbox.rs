@@ -6,7 +6,7 @@ use super::{
     EffectRecord, EntryDraft, Event, FlowRecord, InferRequest, Outcome, PolicyRecord, Predicate,
     ReportRecord, SampleRequest, SummaryRequest, ToolExposure,
 };
-use crate::message::Digest;
+use crate::message::{CallSeq, Digest};
 
 /// The output of one step while it is being made.
 #[derive(Debug, Default)]
@@ -19,6 +19,7 @@ pub(super) struct Outbox {
     pub(super) predicate: Option<Predicate>,
     pub(super) blocked: Vec<ContextBlock>,
     pub(super) context: Option<ContextAccount>,
+    pub(super) discarded: Vec<CallSeq>,
     pub(super) dropped: Vec<DroppedTarget>,
     pub(super) flow: Vec<FlowRecord>,
     pub(super) note: Option<String>,

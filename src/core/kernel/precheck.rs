@@ -102,6 +102,7 @@ impl Machine {
                 Reply::Stay("the probe is repeated")
             }
             EventKind::RunStarted(_)
+            | EventKind::CallStreamed(_)
             | EventKind::InferenceReturned(_)
             | EventKind::InferenceFailed(_)
             | EventKind::ToolReturned(_)

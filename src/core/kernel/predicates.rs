@@ -11,7 +11,6 @@ use super::{
     AgentOutcome, ClosingReason, Interrupter, Outcome, OutcomeCode, Predicate, PredicateName,
 };
 use crate::contract::ToolPolicy;
-use crate::message::estimate_tokens;
 
 /// The most responses of plain text in a row that draw a notice.
 const MAX_PLAIN_TEXTS: u32 = 2;
@@ -447,7 +446,7 @@ impl Machine {
         let closing = self.closing.is_some() || matches!(next, Next::Closing(_));
         // The final instruction replaces the notices.
         let words = match next {
-            Next::Closing(_) => estimate_tokens(self.final_instruction()),
+            Next::Closing(_) => self.instruction_tokens(),
             Next::Again | Next::Elsewhere | Next::Retry | Next::Turn => self
                 .notices
                 .iter()

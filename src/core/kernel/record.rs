@@ -56,6 +56,7 @@ impl Outbox {
             context: self.context.take(),
             conversation_digest: machine.conversation.digest(),
             counters: machine.counters,
+            discarded: std::mem::take(&mut self.discarded),
             dropped_targets: std::mem::take(&mut self.dropped),
             effects: std::mem::take(&mut self.records),
             flow: std::mem::take(&mut self.flow),

@@ -19,7 +19,7 @@ use super::session::Report;
 use super::stage::{Awaited, Stage};
 use super::turn::Turn;
 use super::{
-    CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
+    CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State, XmlOffer,
 };
 use crate::contract::{ExecutionContract, FinalReport, Label, Validators};
 use crate::message::{AgentMessage, CallSeq, Digest, DigestContext, genesis};
@@ -59,6 +59,8 @@ impl Run {
             verdict: Verdict::None,
             invalid_turns: 0,
             plain_texts: 0,
+            early: Vec::new(),
+            discarded: 0,
             dropped: BTreeSet::new(),
             holds: Holds::default(),
             left_out: LeftOut::default(),
@@ -144,7 +146,13 @@ impl Run {
     pub fn unresolved(&self) -> Vec<LostEffect> {
         match self.stage() {
             Stage::Precheck => vec![LostEffect::Probe],
-            Stage::Infer(Awaited::Inference(awaited)) => vec![LostEffect::Inference(*awaited)],
+            Stage::Infer(Awaited::Inference(awaited)) => {
+                let calls = self.early_calls().map(LostEffect::Call);
+                [LostEffect::Inference(*awaited)]
+                    .into_iter()
+                    .chain(calls)
+                    .collect()
+            }
             Stage::Infer(Awaited::Wait { .. }) => vec![LostEffect::Wait],
             // Nothing was issued that could be lost.
             Stage::Infer(Awaited::Due { .. }) => Vec::new(),
@@ -222,6 +230,24 @@ impl Run {
     #[must_use]
     pub fn conversation(&self) -> &[Arc<AgentMessage>] {
         self.storage().conversation.messages()
+    }
+
+    /// The messages after the conversation that only the request in flight contains.
+    pub fn notices(&self) -> &[AgentMessage] {
+        &self.storage().notices
+    }
+
+    /// The target of the request in flight, and the tags that it offers; `None` under the native transport.
+    pub(crate) fn offered_tags(&self) -> Option<(usize, XmlOffer)> {
+        let machine = self.storage();
+        let target = machine.turn.target();
+        let offer = machine.xml_offer(target, machine.closing.is_some(), machine.turn.number)?;
+        Some((target, offer))
+    }
+
+    /// The conversation without attempts that were replaced: at most one message of the model in each turn (000 §9).
+    pub fn settled_conversation(&self) -> impl DoubleEndedIterator<Item = &Arc<AgentMessage>> {
+        self.storage().conversation.settled()
     }
 
     /// Prompt tokens of the request that would follow in a turn with tools.

@@ -12,7 +12,8 @@ use super::texts::FailedReason;
 use super::{OutcomeCode, ReportSource};
 use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool, WireNames};
 use crate::message::{
-    AgentMessage, Digest, ObjectText, StopReason, ToolInvocation, estimate_tokens,
+    AgentMessage, Digest, ObjectText, StopReason, TagFlaw, TagWarning, ToolInvocation,
+    estimate_tokens,
 };
 
 /// The answer to a progress report.
@@ -197,6 +198,17 @@ impl Machine {
                 OutcomeCode::Synthesis
             }
             Report::None | Report::Held(_) | Report::Broken(_) => OutcomeCode::FinalMessage,
+        }
+    }
+
+    /// Adds the warning of a report without its closing tag to the report that the message gave.
+    pub(super) fn warn_of_open_report(&mut self, warnings: &[TagWarning]) {
+        let is_open = |warning: &&TagWarning| warning.flaw == TagFlaw::UnclosedReport;
+        if let Some(warning) = warnings.iter().find(is_open)
+            && let Report::Held(report) | Report::Accepted(report, ReportSource::Tool) =
+                &mut self.report
+        {
+            report.warnings.push(warning.to_string());
         }
     }
 

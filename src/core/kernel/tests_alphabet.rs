@@ -18,7 +18,7 @@ use crate::message::{
     SamplingRequest, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
-use responses::response;
+use responses::{response, streamed};
 
 /// A model's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +163,8 @@ pub(super) enum Letter {
     StaleApproval,
     StaleDenial,
     LostOtherInference,
+    /// The call of that response at that place is whole.
+    Streams(Response, usize),
 }
 
 fn does(does: Does, c: &OpenCall) -> ToolOutcome {
@@ -315,6 +317,7 @@ impl Letter {
                 })
             }
             Self::Suspended => EventKind::Suspended,
+            Self::Streams(kind, at) => streamed(kind, at, ledger.inflight?)?,
             Self::LimitedFor(ms) => fails(
                 failed(ledger.asked()?, ProviderFaultClass::RateLimit),
                 |f| f.fault.retry_after_ms = Some(ms),

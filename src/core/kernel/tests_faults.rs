@@ -40,6 +40,32 @@ fn a_wait_beyond_a_deadline_ends_the_run_at_once() {
 }
 
 #[test]
+fn a_wait_that_a_provider_asks_for_counts_on_every_fault() {
+    for status in [409, 423, 425] {
+        let mut h = Harness::inferring(optional());
+        failed_with(&mut h, |fault| {
+            fault.retry_after_ms = Some(2_000);
+            fault.status = Some(status);
+        });
+        assert_eq!(h.effects, [Effect::Wait { until_ms: 2_000 }], "{status}");
+    }
+}
+
+#[test]
+fn one_model_of_one_provider_has_one_hold() {
+    let twice = Terms {
+        targets: vec![target("script"), target("script")],
+        ..optional()
+    };
+    let mut h = Harness::inferring(twice);
+    failed_with(&mut h, |fault| {
+        fault.class = ProviderFaultClass::RateLimit;
+        fault.retry_after_ms = Some(2_000);
+    });
+    assert_eq!(h.effects, [Effect::Wait { until_ms: 2_000 }]);
+}
+
+#[test]
 fn a_hold_shrinks_by_the_time_without_a_process() {
     let mut h = Harness::inferring(optional());
     failed_with(&mut h, |fault| fault.retry_after_ms = Some(60_000));
@@ -75,6 +101,75 @@ fn a_refused_default_is_left_out_of_a_request_that_is_no_attempt() {
         fault.parameters = vec![Parameter::ToolChoice];
     });
     assert_eq!(h.end(), "FAILED_PREFLIGHT (model_unavailable)");
+}
+
+#[test]
+fn the_last_repeated_request_leaves_out_every_default_that_it_can_do_without() {
+    let mut terms = optional();
+    for target in &mut terms.targets {
+        target.sampling.temperature = Some(0.7);
+        target.sampling.top_p = Some(1.0);
+        target.sampling.repeat_penalty = Some(1.1);
+        target.sampling.defaulted = ["repeat_penalty", "temperature", "top_p"]
+            .map(str::to_owned)
+            .to_vec();
+    }
+    let mut h = Harness::inferring(terms);
+    let mut left_out = Vec::new();
+    for parameter in [
+        Parameter::StreamOptions,
+        Parameter::TopP,
+        Parameter::ParallelToolCalls,
+    ] {
+        failed_with(&mut h, |fault| {
+            fault.permanent = true;
+            fault.parameters = vec![parameter];
+        });
+        let request = h.request().expect("it is repeated");
+        assert_eq!(request.attempt, 1);
+        left_out.push(request.left_out.clone());
+    }
+    assert_eq!(
+        left_out[1],
+        [Parameter::StreamOptions, Parameter::TopP].into()
+    );
+    for parameter in [
+        Parameter::ParallelToolCalls,
+        Parameter::RepeatPenalty,
+        Parameter::Temperature,
+        Parameter::ToolChoice,
+    ] {
+        assert!(left_out[2].contains(&parameter), "{parameter:?}");
+    }
+    // What a request is protected by, and what its provider gave, is left out by name alone.
+    for parameter in [
+        Parameter::Include,
+        Parameter::ProviderState,
+        Parameter::Store,
+    ] {
+        assert!(!left_out[2].contains(&parameter), "{parameter:?}");
+    }
+}
+
+#[test]
+fn a_refused_member_of_the_authors_options_is_stated_and_the_form_of_a_level_is_not() {
+    let mut terms = optional();
+    for target in &mut terms.targets {
+        target.sampling.reasoning = Some("high".to_owned());
+    }
+    let mut h = Harness::inferring(terms);
+    let mut other = h.clone();
+    failed_with(&mut h, |fault| {
+        fault.permanent = true;
+        fault.parameters = vec![Parameter::ReasoningForm];
+    });
+    let request = h.request().expect("it is repeated in the other form");
+    assert_eq!(request.left_out, [Parameter::ReasoningForm].into());
+    failed_with(&mut other, |fault| {
+        fault.permanent = true;
+        fault.parameters = vec![Parameter::ProviderOptions];
+    });
+    assert_eq!(other.end(), "FAILED_PREFLIGHT (profile_incompatible)");
 }
 
 #[test]

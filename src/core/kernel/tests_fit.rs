@@ -35,6 +35,7 @@ fn blocked(h: &Harness) -> Vec<(String, BlockReason)> {
     blocks.map(|b| (b.target.clone(), b.reason)).collect()
 }
 
+/// 001/1.context.1
 #[test]
 fn a_target_that_does_not_hold_the_request_is_skipped_and_recorded() {
     // The schemas of two tools weigh 20, the response 5, its observation 2; the limit of the small target is 59,000.

@@ -247,6 +247,31 @@ pub(super) const AGENTS: &[Letter] = &[
     Interrupt(Interrupter::Parent),
 ];
 pub(super) const SUSPENSIONS: &[Letter] = &[Letter::Suspended, Letter::Resumed];
+/// Calls that are whole before their message, and the messages that may follow.
+pub(super) const EARLY_CALLS: &[Letter] = &[
+    Letter::Streams(Response::ReadRead, 0),
+    Letter::Streams(Response::ReadRead, 1),
+    Letter::Streams(Response::ReadB, 0),
+    Letter::Streams(Response::Write, 0),
+    Letter::Streams(Response::Invalid, 0),
+    Returns(Response::ReadRead),
+    Returns(Response::ReadB),
+    Returns(Response::ReadWrite),
+    Returns(Response::Write),
+    Returns(Response::Rejected),
+    Returns(Response::Refused),
+    Tool(Does::TimesOut),
+    LastTool(Does::Ok),
+    Letter::LostCall,
+    Letter::LostInference,
+    Letter::Stop,
+    Letter::Suspended,
+    Letter::Resumed,
+    Letter::ResumedWithout,
+    Timer(When::PastStep),
+    Interrupt(Interrupter::Abort),
+    ReturnsAt(Response::Read, When::PastStep),
+];
 pub(super) const SAMPLES: &[Letter] = &[
     Returns(Response::Write),
     Tool(Does::Samples),

@@ -1,6 +1,7 @@
 //! Monitors: what must hold on every path, judged by events, effects and entries alone.
 
 mod agents;
+mod early;
 mod effects;
 mod ends;
 mod flows;
@@ -41,6 +42,7 @@ pub(super) struct Ledger {
     pub(super) summaries: Vec<InferenceSeq>,
     pub(super) waiting_until: Option<u64>,
     pub(super) running: Vec<OpenCall>,
+    early: early::Early,
     pub(super) awaiting: Option<OpenCall>,
     lost: Option<CallSeq>,
     pub(super) parked_ms: u64,
@@ -94,6 +96,7 @@ impl Ledger {
             summaries: Vec::new(),
             waiting_until: None,
             running: Vec::new(),
+            early: early::Early::default(),
             awaiting: None,
             lost: None,
             parked_ms: 0,
@@ -167,6 +170,7 @@ impl Ledger {
         for effect in rest {
             self.effect(run, effect)?;
         }
+        self.early_calls(terms, rest)?;
         self.counters(terms, entries)?;
         if run.awaited().is_none() {
             // Denied, too late, or given up beside another call: nothing else says so where nothing is issued.

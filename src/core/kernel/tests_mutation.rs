@@ -82,6 +82,10 @@ const REVEALING: &[(&str, &[Guard])] = &[
     ),
     ("optional: suspended between calls", &[Guard::Suspended]),
     (
+        "optional: calls that start before their message is complete",
+        &[Guard::EarlyReads, Guard::EarlyUnchanged],
+    ),
+    (
         "optional: tokens and cost",
         &[
             Guard::TokensExceeded,

@@ -5,6 +5,7 @@
 mod agents;
 mod commit;
 mod context;
+mod early;
 mod events;
 mod faults;
 mod questions;
@@ -264,6 +265,7 @@ pub(super) struct Facts {
     invalid_before: u32,
     plain: u32,
     dropped: BTreeSet<usize>,
+    early: early::Early,
     /// The projection that overflowed each target.
     overflowed: BTreeMap<usize, u64>,
     /// The target that was asked last.
@@ -345,6 +347,7 @@ impl Oracle {
                 invalid_before: 0,
                 plain: 0,
                 dropped: BTreeSet::new(),
+                early: early::Early::default(),
                 overflowed: BTreeMap::new(),
                 asked: 0,
                 closing: None,
@@ -407,6 +410,7 @@ impl Oracle {
             }
             EventKind::Resumed(resumed) => self.resumed(resumed),
             EventKind::TimerFired => self.timer(),
+            EventKind::CallStreamed(streamed) => self.streamed(streamed),
             EventKind::Probed(probed) if place == Place::Precheck => {
                 if let Some(end) = self.out_of_time() {
                     return end;
@@ -435,7 +439,7 @@ impl Oracle {
                 } else {
                     self.side_target(r.inference.0)
                 };
-                target.map(|target| self.clock.holds.remove(&target));
+                self.end_hold(target);
                 if is_attempt {
                     self.facts.notices = 0;
                     return self.answered(r);

@@ -238,6 +238,7 @@ fn a_closing_turn_has_its_reason() {
     assert_eq!(h.end(), "COMPLETED_CHAT_ONLY (synthesis)");
 }
 
+/// 001/1.models.1
 #[test]
 fn a_wait_begins_only_where_every_target_is_limited() {
     let two = || Terms {

@@ -1,6 +1,7 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
 pub(super) mod contracts;
+mod starts;
 mod variant;
 
 use super::Interrupter;
@@ -485,15 +486,12 @@ pub(super) const VARIANTS: &[Variant] = &[
             ],
         ],
     },
+    starts::EARLY,
     DELEGATING,
     PROVING,
     NOT_ALLOWED,
     GRANTED,
     LABELLED,
     INHERITING,
-    Variant {
-        name: "optional: rules about calls, signed answers",
-        terms: ruled,
-        letters: &[BASE, RULED],
-    },
+    starts::BY_RULE,
 ];

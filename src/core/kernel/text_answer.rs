@@ -6,7 +6,7 @@ use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts;
 use super::turn::Failure;
-use crate::contract::ToolTransport;
+use crate::contract::{ArgumentFault, ToolTransport};
 use crate::message::{AgentMessage, StopReason, Usage, excerpt};
 
 impl Machine {
@@ -28,6 +28,9 @@ impl Machine {
         }
         if has_text && self.wants_report() && holds(Guard::ReportOnly, true) {
             return self.judge_prose(message, usage, plain_texts, outbox);
+        }
+        if has_text && let Err(fault) = self.judge_form(&message.content) {
+            return self.fail_form("OUTPUT_INVALID", &message.content, &fault, outbox);
         }
         // Under the XML transport a response must act (000 §11).
         let may_think = self.contract.tool_transport == ToolTransport::Native;
@@ -72,20 +75,42 @@ impl Machine {
             return self.fail(Failure::Prose);
         }
         if let Err(fault) = self.take_text(&message.content) {
-            let place = if fault.pointer.is_empty() {
-                "/"
-            } else {
-                &fault.pointer
-            };
-            let stood = excerpt(&message.content, 0);
-            let notice = texts::rejection_notice("FINAL_REPORT_INVALID", place, Some(&stood));
-            self.notices.push(notice);
-            outbox.note = Some(format!("the text is no report: {fault}"));
-            return self.fail(Failure::Report);
+            return self.fail_form("FINAL_REPORT_INVALID", &message.content, &fault, outbox);
         }
         self.accept(message, usage);
         self.verdict = Verdict::Terminal;
         FromValidateCalls::Commit
+    }
+
+    /// A text that does not have the form that the contract asks for.
+    fn fail_form(
+        &mut self,
+        code: &str,
+        text: &str,
+        fault: &ArgumentFault,
+        outbox: &mut Outbox,
+    ) -> FromValidateCalls {
+        let place = if fault.pointer.is_empty() {
+            "/"
+        } else {
+            &fault.pointer
+        };
+        let stood = excerpt(text, 0);
+        let notice = texts::rejection_notice(code, place, Some(&stood));
+        self.notices.push(notice);
+        let what = if self.wants_report() {
+            "a report"
+        } else {
+            "in the form of the answer"
+        };
+        outbox.note = Some(format!("the text is not {what}: {fault}"));
+        self.fail(Failure::Report)
+    }
+
+    /// Judges the text of the message that would end the run; any text fits where the contract asks for no form.
+    pub(super) fn judge_form(&self, text: &str) -> Result<(), ArgumentFault> {
+        let form = self.contract.response_format.as_ref();
+        form.map_or(Ok(()), |form| form.check_text(text, &self.validators))
     }
 
     /// True if a message stands whatever the stop reason: for its calls, or in the closing turn for its report, or as a violation.

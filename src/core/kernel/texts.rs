@@ -7,13 +7,27 @@ use crate::message::{AgentMessage, Role, estimate_tokens};
 pub(super) const FINAL_INSTRUCTION: &str = "You are not allowed to run any more tools. \
      Give your final answer now, using only the information you already have.";
 
-/// The same where a final report is asked for.
+/// Final instruction for a final report.
 pub(super) const REPORT_INSTRUCTION: &str = "You are not allowed to run any more tools. \
      Give your final report now with agent__final_report, using only the information you already have.";
 
+/// Final instruction if the context is used up (001 §1). As long as the one above, so a projection does not depend on the reason.
+pub(super) const STEPS_INSTRUCTION: &str = "Maximum number of turns/steps reached. No more tools: give your final answer, \
+     using only the information you have.";
+
+/// Final instruction for a final report if the context is used up.
+pub(super) const STEPS_REPORT_INSTRUCTION: &str = "Maximum number of turns/steps reached. No more tools: give your final report with \
+     agent__final_report, using only the information you have.";
+
 /// True if that is the instruction of a closing turn: words of the machine in the user's name.
 pub(crate) fn is_instruction(text: &str) -> bool {
-    [FINAL_INSTRUCTION, REPORT_INSTRUCTION].contains(&text)
+    let all = [
+        FINAL_INSTRUCTION,
+        REPORT_INSTRUCTION,
+        STEPS_INSTRUCTION,
+        STEPS_REPORT_INSTRUCTION,
+    ];
+    all.contains(&text)
 }
 
 /// Prefix of the observation of a failed call.
@@ -251,5 +265,25 @@ impl FailedReason {
             }
             Self::Tool(text) => text.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 001/1.messages.1, 001/1.messages.2
+    #[test]
+    fn the_instruction_of_a_full_context_names_the_limit_and_weighs_as_much_as_the_other() {
+        for (full, other) in [
+            (STEPS_INSTRUCTION, FINAL_INSTRUCTION),
+            (STEPS_REPORT_INSTRUCTION, REPORT_INSTRUCTION),
+        ] {
+            assert!(full.starts_with("Maximum number of turns/steps reached"));
+            assert!(other.starts_with("You are not allowed to run any more tools"));
+            assert_eq!(estimate_tokens(full), estimate_tokens(other), "{full}");
+            assert!(is_instruction(full) && is_instruction(other));
+        }
+        assert!(STEPS_REPORT_INSTRUCTION.contains("agent__final_report"));
     }
 }

@@ -13,8 +13,8 @@ use super::texts::{self, FailedReason};
 use super::turn::Failure;
 use crate::contract::SessionTool;
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, FailureCode, ProtocolAdapterResult, StopReason,
-    ToolInvocation, Usage, estimate_tokens, excerpt,
+    AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult, StopReason, ToolInvocation,
+    Usage, estimate_tokens, excerpt,
 };
 
 impl Machine {
@@ -23,6 +23,13 @@ impl Machine {
         arrived: &Arrived,
         outbox: &mut Outbox,
     ) -> FromValidateCalls {
+        let edge = self.judge_response(arrived, outbox);
+        // A message of which nothing runs has not taken them.
+        self.discard_early(outbox);
+        edge
+    }
+
+    fn judge_response(&mut self, arrived: &Arrived, outbox: &mut Outbox) -> FromValidateCalls {
         let Arrived {
             gate_breached,
             ref result,
@@ -74,7 +81,9 @@ impl Machine {
         if self.report_cut(&message, stop) && holds(Guard::CutResponse, true) {
             return self.fail_cut(outbox);
         }
-        self.judge_calls(message, usage, stop, has_text, outbox)
+        let edge = self.judge_calls(message, usage, stop, has_text, outbox);
+        self.warn_of_open_report(&result.tag_warnings);
+        edge
     }
 
     pub(super) fn fail_cut(&mut self, outbox: &mut Outbox) -> FromValidateCalls {
@@ -135,11 +144,12 @@ impl Machine {
                 self.judge_closing(message, usage, has_text, outbox);
             }
             _ if closing => {
+                let fits = self.judge_form(&message.content).is_ok();
                 self.accept_unstarted(message, usage, &FailedReason::Withheld);
-                self.verdict = if has_text {
-                    Verdict::Terminal
-                } else {
-                    Verdict::Failed(Failure::WithheldCalls)
+                self.verdict = match (has_text, fits) {
+                    (true, true) => Verdict::Terminal,
+                    (true, false) => Verdict::Failed(Failure::Report),
+                    (false, _) => Verdict::Failed(Failure::WithheldCalls),
                 };
             }
             Judgement::Violation(code) => {
@@ -194,6 +204,7 @@ impl Machine {
         self.inference_succeeded = true;
         self.context.commit(usage.total());
         message.tokens = usage.output;
+        self.conversation.begin_answer(self.turn.number);
         self.push(message);
     }
 
@@ -247,8 +258,16 @@ impl Machine {
         self.count_refused(&message, judged.iter().map(Judged::answer), outbox);
         let answers: Vec<_> = judged.iter().map(|one| one.answer().cloned()).collect();
         self.record_flows(&message, &answers, outbox);
+        let early = self.take_early(&message, &judged, outbox);
         let place = |machine: &mut Self, call: &ToolInvocation, judged| machine.slot(call, judged);
-        let calls = self.take_calls(message, usage, judged, outbox, place);
+        let mut calls = self.take_calls(message, usage, judged, outbox, place);
+        for call in &mut calls {
+            if let Slot::Pending(seq) = call.slot
+                && early.contains(&seq)
+            {
+                call.slot = Slot::Running(seq);
+            }
+        }
         let mut batch = Batch {
             share: self.share_among(&calls),
             calls,
@@ -425,7 +444,7 @@ impl Machine {
         self.counters.calls = self.counters.calls.saturating_add(1);
         self.gate_open = true;
         self.invalid_turns = 0;
-        let call = CallSeq(self.counters.calls);
+        let call = self.last_call();
         asked_by.map_or(Slot::Pending(call), |rule| Slot::ToAsk(call, rule))
     }
 }

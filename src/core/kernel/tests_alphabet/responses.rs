@@ -1,6 +1,7 @@
 //! The messages of a model, as an adapter gives them.
 
 use super::*;
+use crate::kernel::CallStreamed;
 
 const REPORT: &str = r#"{"format":"markdown","report_content":"MIT"}"#;
 const REPORT_BAD: &str = r#"{"format":"markdown","report_content":" "}"#;
@@ -109,4 +110,14 @@ pub(super) fn response(kind: Response) -> ProtocolAdapterResult {
         Response::Batch => native(call_of("b", BATCH, &batched(["read", "write"]))),
         Response::BatchUnknown => native(call_of("b", BATCH, &batched(["read", "fly"]))),
     }
+}
+
+/// The event of a call of that response that is whole before the response is.
+pub(super) fn streamed(kind: Response, at: usize, inference: InferenceSeq) -> Option<EventKind> {
+    let message = response(kind).canonical_message?;
+    Some(EventKind::CallStreamed(Box::new(CallStreamed {
+        index: at as u64,
+        inference,
+        invocation: message.tool_calls.get(at)?.clone(),
+    })))
 }

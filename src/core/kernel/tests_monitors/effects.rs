@@ -86,6 +86,9 @@ impl Ledger {
                 }
                 Self::answered_once(run)?;
             }
+            Effect::Execute(order) if self.place == State::Infer => {
+                return self.starts_early(terms, order);
+            }
             Effect::Execute(order) | Effect::AwaitApproval(order) => {
                 self.inflight = None;
                 let open = OpenCall {

@@ -442,7 +442,10 @@ impl Oracle {
             return Reaction::Noted;
         }
         let mut started = Vec::new();
-        let mut group = false;
+        let runs = |call: &&Call| matches!(call.slot, Slot::Running(_));
+        let early = self.facts.batch.iter().rfind(runs);
+        let early = early.map(|call| beside(&call.name));
+        let mut group = early == Some(true);
         for at in 0..self.facts.batch.len() {
             let call = &self.facts.batch[at];
             let (Slot::Pending(n) | Slot::ToAsk(n) | Slot::Ready(n)) = call.slot else {
@@ -455,7 +458,8 @@ impl Oracle {
             let call = &mut self.facts.batch[at];
             let by_flow = call.slot == Slot::Pending(n) && call.asks;
             let asks = call.slot == Slot::ToAsk(n) || by_flow;
-            let joins = started.is_empty() || (group && beside(&call.name) && !asks);
+            let first = started.is_empty() && early.is_none();
+            let joins = first || (group && beside(&call.name) && !asks);
             if !joins {
                 break;
             }
@@ -476,6 +480,9 @@ impl Oracle {
             group = beside(&call.name);
             call.slot = Slot::Running(n);
             started.push(n);
+        }
+        if started.is_empty() && early.is_some() {
+            return Reaction::Noted;
         }
         if started.is_empty() {
             // Every one was refused.

@@ -54,20 +54,36 @@ impl Oracle {
             .cloned()
             .unwrap_or_default();
         let refused = fault.parameters.iter();
-        let new: Vec<Parameter> = refused
-            .filter(|p| origin(p) == Some(ParameterOrigin::Default) && !known.contains(p))
-            .copied()
-            .collect();
+        let is_new =
+            |p: &&Parameter| origin(p) == Some(ParameterOrigin::Default) && !known.contains(*p);
+        let mut new: Vec<Parameter> = refused.filter(is_new).copied().collect();
         if !new.is_empty() && times < 3 {
+            let others = self.terms.dispensable(target);
+            new.extend(others.filter(|p| times == 2 && is_new(&p)));
             let left_out = known.into_iter().chain(new).collect();
             self.facts.left_out.insert(target, (left_out, times + 1));
             return Fate::Repeat;
         }
-        if fault
-            .parameters
-            .iter()
-            .any(|p| origin(p) == Some(ParameterOrigin::Stated))
-        {
+        let states = |p: &Parameter| origin(p) == Some(ParameterOrigin::Stated);
+        let is_stated = fault.parameters.iter().any(states);
+        let drops = is_stated || fault.unknown_model || fault.permanent;
+        let passes = match fault.class {
+            Fault::RateLimit | Fault::Timeout | Fault::Network => true,
+            Fault::Model | Fault::InvalidResponse => {
+                fault.status.is_none_or(|status| status / 100 != 4)
+            }
+            _ => false,
+        };
+        let asked = fault.retry_after_ms.filter(|ms| *ms > 0);
+        if asked.is_some() || (passes && !drops) {
+            let (faults, _) = self.clock.holds.get(&target).copied().unwrap_or_default();
+            let wait = asked.unwrap_or_else(|| self.backoff(target, faults));
+            let hold = (faults + 1, (self.clock.at + wait).min(MAX_EXACT));
+            for same in self.same_model(target) {
+                self.clock.holds.insert(same, hold);
+            }
+        }
+        if is_stated {
             self.facts.dropped.insert(target);
             return Fate::Stated;
         }
@@ -79,21 +95,25 @@ impl Oracle {
             self.facts.dropped_in_turn.insert(target);
             return Fate::Dropped;
         }
-        let passes = match fault.class {
-            Fault::RateLimit | Fault::Timeout | Fault::Network => true,
-            Fault::Model | Fault::InvalidResponse => {
-                fault.status.is_none_or(|status| status / 100 != 4)
-            }
-            _ => false,
-        };
-        if passes {
-            let (faults, _) = self.clock.holds.get(&target).copied().unwrap_or_default();
-            let asked = fault.retry_after_ms.filter(|ms| *ms > 0);
-            let wait = asked.unwrap_or_else(|| self.backoff(target, faults));
-            let hold = (faults + 1, (self.clock.at + wait).min(MAX_EXACT));
-            self.clock.holds.insert(target, hold);
-        }
         Fate::None
+    }
+
+    /// The targets with the provider and the model of that one.
+    fn same_model(&self, target: usize) -> Vec<usize> {
+        let targets = self.terms.targets.iter().enumerate();
+        let own = &self.terms.targets[target];
+        targets
+            .filter(|(_, t)| t.provider == own.provider && t.model == own.model)
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// A target answered.
+    pub(super) fn end_hold(&mut self, target: Option<usize>) {
+        let same = target.map_or_else(Vec::new, |target| self.same_model(target));
+        for target in same {
+            self.clock.holds.remove(&target);
+        }
     }
 
     /// `min(1000 × 2^k, 60000)` ms, and up to half of it more: the first 8 bytes of a hash, modulo.

@@ -271,7 +271,7 @@ impl Oracle {
         self.fill(message, &calls, answers);
         self.facts.calls = room;
         self.accept(&r.usage);
-        self.rest()
+        self.begin_calls()
     }
 
     /// Strict, and a call is invalid: nothing of the message runs, and nothing of it is taken.
@@ -338,7 +338,7 @@ impl Oracle {
         calls: &[(ToolInvocation, String)],
         answers: Vec<Option<String>>,
     ) {
-        let mut next = self.facts.calls;
+        let (mut next, early) = self.take_early(message, &answers);
         let asks = |name: &str| matches!(self.flow(name), Some((FlowAction::Ask, _)));
         let batch = calls
             .iter()
@@ -360,6 +360,7 @@ impl Oracle {
                     next += 1;
                     match rule_result(&self.terms, &call.name, call.arguments.as_str()) {
                         RuleResult::Asks => Slot::ToAsk(next),
+                        _ if next <= early => Slot::Running(next),
                         _ => Slot::Pending(next),
                     }
                 },
