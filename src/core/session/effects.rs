@@ -1,10 +1,12 @@
 //! The machine's effects, as requests to a host.
 
+use super::error::SessionError;
 use super::output::{Append, Call, Delegation, Output};
 use super::requests::BlobRequest;
 use super::whole_run::{Progress, Session};
 use crate::contract::{ExecutionContract, ServerKind};
 use crate::kernel::{CallOrder, DelegateOrder, Effect, EntryDraft, EntryKind, Run};
+use crate::message::{CallSeq, ToolOutcome};
 use crate::transcript::{Checkpoint, SealedEntry};
 
 impl Session {
@@ -83,7 +85,38 @@ impl Session {
         }))
     }
 
-    fn call(&self, order: CallOrder) -> Option<Call> {
+    /// Checks the sizes that a host hands in with the result of a call: a replay derives them again from the texts. The whole text
+    /// of a cut result is the host's.
+    pub(super) fn check_sizes(
+        &self,
+        call: CallSeq,
+        outcome: &ToolOutcome,
+    ) -> Result<(), SessionError> {
+        let ToolOutcome::Returned(envelope) = outcome else {
+            return Ok(());
+        };
+        let arguments = self.asked_bytes.get(&call).copied();
+        let is_whole = envelope.full.is_none();
+        let text = is_whole.then(|| length(&envelope.text()));
+        for (member, given, expected) in [
+            ("bytes_in", envelope.bytes_in, arguments),
+            ("bytes_out", envelope.bytes_out, text),
+        ] {
+            if let Some(expected) = expected.filter(|expected| *expected != given) {
+                return Err(SessionError::WrongSize {
+                    call,
+                    expected,
+                    given,
+                    member,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, order: CallOrder) -> Option<Call> {
+        let size = length(order.invocation.arguments.as_str());
+        self.asked_bytes.insert(order.call, size);
         let progress = self.progress.as_ref()?;
         Some(Call {
             idempotency_key: format!("{}:{}", progress.run_id, order.call),
@@ -118,6 +151,10 @@ impl Session {
         let waits = server.kind != ServerKind::Builtin;
         server.queue.clone().filter(|_| waits)
     }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
 /// The checkpoint at the head, where one is due: at the seal, and whenever so many entries have been added.

@@ -1,6 +1,6 @@
 //! The reason why a session refuses an input. Faults inside a run are outcomes, not errors.
 
-use crate::message::{Digest, InferenceSeq};
+use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// An input that the session refuses. The session stays as it was.
 ///
@@ -52,6 +52,26 @@ pub enum SessionError {
     SecondHead {
         /// The number.
         inference: InferenceSeq,
+    },
+    /// The host: no entry of that number was handed out.
+    #[error("take entry {seq} as durable, which was never handed out")]
+    NoSuchEntry {
+        /// The number.
+        seq: u64,
+    },
+    /// The host: a size in a call's result is not the size of the text that it stands for, in bytes of UTF-8.
+    #[error(
+        "take the result of call {call}: `{member}` is {given}, and the text has {expected} bytes (UTF-8)"
+    )]
+    WrongSize {
+        /// The call.
+        call: CallSeq,
+        /// The size of the text.
+        expected: u64,
+        /// The size that the host handed in.
+        given: u64,
+        /// The member of the result: `bytes_in` for the arguments, `bytes_out` for the result's text.
+        member: &'static str,
     },
     /// The host: the bytes are not those of the blob.
     #[error("take other bytes than those of blob {hash}")]

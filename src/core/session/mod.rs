@@ -13,6 +13,7 @@
 
 mod base64;
 mod deltas;
+mod early;
 mod effects;
 mod error;
 mod input;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::base64;
+use super::error::SessionError;
 use crate::contract::{DelegationGrant, Label};
 use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
 use crate::message::{Digest, InferenceSeq, RunId};
@@ -59,7 +60,7 @@ pub enum Output {
         /// The blob that holds the messages.
         prompt: Digest,
     },
-    /// Ask a person about a call; hand in `Control::Approve` or `Control::Deny`.
+    /// Ask a person about a call; hand in `Control::Approve` or `Control::Deny`. It comes again after `Resumed`.
     Ask(CallOrder),
     /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none if it is absent.
     Arm(Option<u64>),
@@ -68,6 +69,13 @@ pub enum Output {
         /// The request that it answers.
         inference: InferenceSeq,
         /// Continuation of the text released before.
+        text: String,
+    },
+    /// Thinking of a response that may be shown, under the same terms as [`Output::Delta`]. It comes before the response's text.
+    Thinking {
+        /// The request that it answers.
+        inference: InferenceSeq,
+        /// Continuation of the thinking released before.
         text: String,
     },
     /// Stop reading: the rest of this response is not needed.
@@ -189,10 +197,23 @@ impl Outputs {
         Some(next)
     }
 
-    /// Everything up to that entry is durable.
-    pub(super) fn durable(&mut self, seq: u64) {
+    /// Everything up to that entry is durable. `entries` is the number of entries of the run.
+    pub(super) fn durable(&mut self, seq: u64, entries: u64) -> Result<(), SessionError> {
+        let last = self.awaits.or(entries.checked_sub(1));
+        if last.is_none_or(|last| seq > last) {
+            return Err(SessionError::NoSuchEntry { seq });
+        }
         if self.awaits.is_some_and(|awaited| awaited <= seq) {
             self.awaits = None;
+        }
+        Ok(())
+    }
+
+    /// Repeats the open question to a person for a host that has not received it.
+    pub(super) fn ask_again(&mut self, asked: Option<CallOrder>) {
+        let asks = |output: &Output| matches!(output, Output::Ask(_));
+        if !self.queue.iter().any(asks) {
+            self.extend(asked.map(Output::Ask));
         }
     }
 }

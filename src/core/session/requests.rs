@@ -87,15 +87,16 @@ impl Target {
         Self::under(contract, contract, index, begun_unix_ms)
     }
 
-    /// One that asks for no more than `max_tokens`.
-    fn limited(
+    /// Returns the encoder of requests outside the conversation: their answers have no form and at most `max_tokens`.
+    fn beside(
         contract: &ExecutionContract,
         index: usize,
         begun_unix_ms: u64,
-        max_tokens: u64,
+        max_tokens: Option<u64>,
     ) -> Result<Self, AdapterError> {
         let mut terms = Terms::clone(contract);
-        if let Some(target) = terms.targets.get_mut(index) {
+        terms.response_format = None;
+        if let (Some(target), Some(max_tokens)) = (terms.targets.get_mut(index), max_tokens) {
             let sampling = &mut target.sampling;
             sampling.max_output_tokens = sampling.max_output_tokens.min(max_tokens.max(1));
             sampling.max_output_tokens_unsent = false;
@@ -187,12 +188,11 @@ impl Requests {
             return Ok(None);
         };
         let index = request.request().target;
-        let target = match &request {
-            BlobRequest::Summary(_) => Target::new(&self.contract, index, self.begun_unix_ms),
-            BlobRequest::Sample(sample) => {
-                Target::limited(&self.contract, index, self.begun_unix_ms, sample.max_tokens)
-            }
+        let max_tokens = match &request {
+            BlobRequest::Summary(_) => None,
+            BlobRequest::Sample(sample) => Some(sample.max_tokens),
         };
+        let target = Target::beside(&self.contract, index, self.begun_unix_ms, max_tokens);
         let Ok(mut target) = target else {
             return Ok(None);
         };

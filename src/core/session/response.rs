@@ -2,12 +2,12 @@
 
 use super::scrub::{Scrub, Scrubbed};
 use crate::adapter::xml::transported;
-use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta};
+use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta, naming_options};
 use crate::contract::{ExecutionContract, WireNames};
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
 use crate::message::{
     AgentMessage, Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault,
-    ProviderState, Scrubber, TokenCounter, Usage,
+    ProviderState, Scrubber, TokenCounter, ToolInvocation, Usage,
 };
 
 /// A response that is still arriving.
@@ -92,6 +92,16 @@ impl PartialResponse {
     /// The text of the message so far; none if only the whole response shows which part is text.
     pub(super) fn text(&self) -> Option<&str> {
         self.decoder.text()
+    }
+
+    /// The reasoning so far, where it comes apart from the text.
+    pub(super) fn reasoning(&self) -> Option<&str> {
+        self.decoder.reasoning()
+    }
+
+    /// The call at that place of the message, if it is whole so far.
+    pub(super) fn call(&mut self, at: usize) -> Option<ToolInvocation> {
+        self.decoder.call(at)
     }
 
     pub(crate) fn end(self) -> ReceivedResponse {
@@ -238,7 +248,7 @@ impl EventDecoder<'_> {
     ) -> DecodedEvent {
         let fault = ProviderFault {
             raw_hash: evidence.hash,
-            ..fault
+            ..naming_options(fault, self.contract.options_of(self.issued.target))
         };
         DecodedEvent {
             event: EventKind::InferenceFailed(InferenceFailed {
@@ -276,6 +286,6 @@ pub struct Issued {
 impl Issued {
     /// True if the text of a response may be shown before the whole is judged: tags carry more than text.
     pub(super) const fn releases(&self) -> bool {
-        !self.is_beside && self.xml.is_none()
+        self.xml.is_none()
     }
 }

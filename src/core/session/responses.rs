@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::deltas::Arrived;
 use super::error::SessionError;
 use super::output::Output;
 use super::response::{DecodedEvent, EventDecoder, Issued, PartialResponse, ReceivedResponse};
@@ -171,12 +172,16 @@ impl Session {
         }
         if self.releases()
             && let Some(in_flight) = self.requests.get_mut(inference)
-            && in_flight.issued.releases()
-            && let Some(text) = in_flight.partial.as_ref().and_then(PartialResponse::text)
+            && !in_flight.issued.is_beside
+            && let Some(partial) = &in_flight.partial
         {
+            let arrived = Arrived {
+                reasoning: partial.reasoning(),
+                text: partial.text().filter(|_| in_flight.issued.releases()),
+            };
             let scrubber = self.scrubber.as_deref();
-            let delta = self.deltas.next(inference, text, scrubber);
-            self.outputs.extend(delta);
+            let deltas = self.deltas.next(inference, &arrived, scrubber);
+            self.outputs.extend(deltas);
         }
         Ok(None)
     }
@@ -203,8 +208,8 @@ impl Session {
         let DecodedEvent { blobs, event } = decoder.decode(arrived);
         self.blobs.extend(blobs);
         if self.driven && !in_flight.issued.is_beside {
-            let delta = self.deltas.last(&event);
-            self.outputs.extend(delta);
+            let deltas = self.deltas.last(&event);
+            self.outputs.extend(deltas);
         }
         Some(event)
     }

@@ -186,6 +186,12 @@ impl Scrub<'_> {
         state.leave_out(|member| shows(&member.bytes) || member.name.as_deref().is_some_and(shows))
     }
 
+    /// True if nothing has to be taken out of the call.
+    pub(super) fn leaves(&self, call: &ToolInvocation) -> bool {
+        let changed = self.call(&mut call.clone());
+        changed.is_ok_and(|changed| !changed)
+    }
+
     fn call(&self, call: &mut ToolInvocation) -> Result<bool, Unsound> {
         let mut changed = self.string(&mut call.id);
         changed |= self.string(&mut call.name);

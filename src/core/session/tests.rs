@@ -245,6 +245,7 @@ fn a_response_is_the_same_event_in_whatever_pieces_it_arrives() {
     }
 }
 
+/// 001/1.loop.5
 #[test]
 fn text_is_released_as_it_arrives_and_never_through_a_closed_gate() {
     let open = contract(&["tool_policy=optional"]);
@@ -475,7 +476,9 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
     assert_eq!(host.hand_in(Input::Timer), [], "nothing follows");
 }
 
+mod early;
 mod hashed;
 mod json_form;
 mod provider_states;
 mod sequences;
+mod thinking;

@@ -1,5 +1,6 @@
 //! The session: inputs in, outputs out. Has no clock, I/O or randomness.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::deltas::Deltas;
@@ -94,6 +95,8 @@ use crate::transcript::Chain;
 pub struct Session {
     /// The moment of the last timer that the host was asked to set.
     pub(super) armed: Option<u64>,
+    /// Sizes of the arguments of calls that the host was asked to make.
+    pub(super) asked_bytes: BTreeMap<CallSeq, u64>,
     /// Blobs that the next entries name.
     pub(super) blobs: Vec<Vec<u8>>,
     pub(super) contract: Arc<ExecutionContract>,
@@ -101,6 +104,8 @@ pub struct Session {
     pub(super) deltas: Deltas,
     /// True if a driver runs it: outputs wait until entries are durable, and text is released.
     pub(super) driven: bool,
+    /// Ends of calls whose message is not complete, in their order.
+    pub(super) early_ends: Vec<EventKind>,
     pub(super) outputs: Outputs,
     pub(super) progress: Option<Progress>,
     pub(super) requests: Requests,
@@ -141,10 +146,12 @@ impl Session {
     pub fn recorded(contract: Arc<ExecutionContract>, counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             armed: None,
+            asked_bytes: BTreeMap::new(),
             blobs: Vec::new(),
             counter,
             deltas: Deltas::default(),
             driven: false,
+            early_ends: Vec::new(),
             outputs: Outputs::default(),
             progress: None,
             requests: Requests::new(Arc::clone(&contract)),
@@ -168,6 +175,7 @@ impl Session {
         }
         // Another host: it has received no outputs yet.
         self.armed = None;
+        self.early_ends.clear();
         self.counter = counter;
         self.driven = true;
         self.resuming = self.progress.is_some();
@@ -188,8 +196,8 @@ impl Session {
         let event = match input {
             Input::Start(started) => return self.start(self.scrubbed_start(*started)),
             Input::Durable(seq) => {
-                self.outputs.durable(seq);
-                return Ok(());
+                let entries = self.entries();
+                return self.outputs.durable(seq, entries);
             }
             Input::Blob { hash, bytes } => {
                 let request = self.requests.with_blob(hash, &bytes)?;
@@ -219,7 +227,11 @@ impl Session {
                 self.response(inference, ResponsePart::Head(meta))?
             }
             Input::ResponseBytes { inference, bytes } => {
-                self.response(inference, ResponsePart::Bytes(bytes))?
+                let event = self.response(inference, ResponsePart::Bytes(bytes))?;
+                if event.is_none() {
+                    self.calls_streamed(at_ms, inference)?;
+                }
+                event
             }
             Input::ResponseEnded { inference } => self.response(inference, ResponsePart::End)?,
             Input::Response {
@@ -234,7 +246,10 @@ impl Session {
                 call,
                 exchanges,
                 outcome,
-            } => Some(self.tool_returned(call, (exchanges, None), outcome)),
+            } => {
+                self.check_sizes(call, &outcome)?;
+                Some(self.tool_returned(call, (exchanges, None), outcome))
+            }
             Input::ChildEnded {
                 call,
                 child,
@@ -246,10 +261,10 @@ impl Session {
             Input::Lost(effect) => Some(EventKind::EffectLost(effect)),
             Input::Recorded(event) => return self.recorded_event(at_ms, *event),
         };
-        match event {
-            Some(event) => self.happened(at_ms, event),
-            None => Ok(()),
+        if let Some(event) = event.and_then(|event| self.unless_early(event)) {
+            self.happened(at_ms, event)?;
         }
+        self.release_early(at_ms)
     }
 
     /// The next thing to do; none until something is handed in. After [`Output::Append`] it is none until the entries are durable.
@@ -391,7 +406,7 @@ impl Session {
     }
 
     /// Resumes in another process: effects that the last one started and did not end are lost, in the order of their start. An
-    /// awaited approval is not lost; it is still awaited.
+    /// awaited approval is not lost: it is asked for again.
     fn resumed(&mut self, at_ms: u64, mut resumed: Resumed) -> Result<(), SessionError> {
         if let Some(scrubber) = &self.scrubber {
             let scrub = Scrub(scrubber.as_ref());
@@ -411,6 +426,8 @@ impl Session {
                 self.happened(at_ms, EventKind::EffectLost(effect))?;
             }
         }
+        let asked = self.run().and_then(Run::awaited);
+        self.outputs.ask_again(asked);
         Ok(())
     }
 
@@ -435,7 +452,7 @@ impl Session {
         self.step(at_ms, event)
     }
 
-    fn happened(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
+    pub(super) fn happened(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
         let progress = self.progress.as_mut().ok_or(SessionError::NotStarted)?;
         let at_ms = at_ms.max(progress.at_ms);
         self.step(at_ms, event)

@@ -1,5 +1,6 @@
 //! Headers and shapes that give credentials away. Does not know configured values.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, OnceLock};
 
@@ -301,10 +302,22 @@ pub(super) fn secret_of(found: &Captures<'_>) -> Option<std::ops::Range<usize>> 
     (start < end).then_some(start..end)
 }
 
-/// True if a header's value holds no secret any more: only words for its scheme, and what `is_marker` takes away.
+/// A variable that a file names in place of a secret.
+static REFERENCE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?-u)\$\{[A-Za-z_][A-Za-z0-9_]*\}").ok());
+
+/// True if a header's value holds no secret any more: only words for its scheme, variables by their names, quotes and brackets of the
+/// file around them, and what `is_marker` takes away.
 pub(super) fn is_spent(value_without_markers: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(value_without_markers).to_ascii_lowercase();
+    let bare = REFERENCE.as_ref().map_or_else(
+        || Cow::Borrowed(value_without_markers),
+        |reference| reference.replace_all(value_without_markers, &b""[..]),
+    );
+    let has_reference = bare.len() < value_without_markers.len();
+    let text = String::from_utf8_lossy(&bare).to_ascii_lowercase();
+    let of_file = |c: char| has_reference && matches!(c, '"' | '\'' | '{' | '}' | '[' | ']');
     text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';'))
+        .map(|word| word.trim_matches(of_file))
         .all(|word| word.is_empty() || SCHEMES.contains(&word))
 }
 

@@ -101,6 +101,7 @@ fn headers_and_shapes_give_a_secret_away() {
     };
     check("GET /\r\nAuthorization: Bearer abc\r\nAccept: x", "abc");
     check("x-api-key:  abc def \nnext", "abc def");
+    check("x-api-key: ${INV_TOKEN}abc", "${INV_TOKEN}abc");
     check("Cookie: a=b; c=\"d\"", "a=b; c=\"d\"");
     check(
         r#"{"headers":{"authorization":"Basic dXNlcg==","accept":"x"}}"#,
@@ -123,6 +124,10 @@ fn headers_and_shapes_give_a_secret_away() {
         "task-0123456789abcdef",
         "a bearer of bad news",
         "cookie:",
+        // The name of a variable is no secret.
+        r#"headers: {Authorization: "Bearer ${INV_TOKEN}"}"#,
+        "x-api-key: ${INV_TOKEN}",
+        r#"{"Authorization": "Bearer ${INV_TOKEN}"}"#,
     ] {
         assert_eq!(redactor.text(text), text);
     }

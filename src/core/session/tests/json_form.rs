@@ -1,14 +1,19 @@
 //! The JSON form of inputs and outputs: one exchange that holds every kind, shipped as docs/session-api.jsonl.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use serde::de::DeserializeOwned;
 
 use super::sequences::{SUMMARY, long_result};
 use super::*;
-use crate::kernel::{Approval, BringUpFault};
+use crate::contract::{AgentDefinition, AgentLink, AgentSpec};
+use crate::kernel::{Approval, BringUpFault, Event};
 use crate::message::{
     ProviderFault, ProviderFaultClass, Role, SampledText, SamplingPrompt, SamplingRequest,
     ToolServerStatement,
 };
+use crate::transcript::header_line;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
@@ -38,13 +43,13 @@ impl Exchange {
         }
     }
 
-    fn events(&self) -> Vec<EventKind> {
+    fn events(&self) -> Vec<Event> {
         let drafts = self.outputs.iter().filter_map(|output| match output {
             Output::Append(append) => Some(append.drafts.iter()),
             _ => None,
         });
-        let events = drafts.flatten().filter_map(|draft| draft.event.as_ref());
-        events.map(|event| event.event.clone()).collect()
+        let events = drafts.flatten().filter_map(|draft| draft.event.clone());
+        events.collect()
     }
 
     fn approval(&self) -> Approval {
@@ -54,6 +59,45 @@ impl Exchange {
         });
         asked.expect("a person is asked")
     }
+}
+
+/// The first line of a transcript of run `r1` under that contract: it opens a session over a pipe.
+fn header(contract: &ExecutionContract) -> String {
+    let run_id = RunId::try_from("r1".to_owned()).unwrap();
+    header_line(&contract.canonical_text(), &run_id)
+}
+
+/// A contract with an agent.
+fn leading() -> Arc<ExecutionContract> {
+    let text = CONTRACT.split("queues:").next().unwrap();
+    let sets = ["tool_policy=optional".to_owned()];
+    let mut spec = ContractSpec::parse("lead.yaml", text, &sets).unwrap();
+    spec.own = Some(AgentLink {
+        digest: Digest::of(b"lead"),
+        id: None,
+        name: "lead".to_owned(),
+    });
+    spec.agents = vec![AgentSpec {
+        defined: Some(AgentDefinition {
+            below: BTreeMap::new(),
+            description: "Tells the time.".to_owned(),
+            digest: Digest::of(b"scout"),
+            id: None,
+            input_schema: json!({"type": "object"}),
+            least_tokens: 10,
+            max_cost_micro_usd: None,
+            max_tokens_consumed: None,
+            total_timeout_ms: None,
+            tool_name: "scout".to_owned(),
+        }),
+        file: "scout.yaml".to_owned(),
+        grant: None,
+    }];
+    let manifest = CapabilityManifest {
+        targets: vec![TargetCapability::default()],
+        ..CapabilityManifest::default()
+    };
+    Arc::new(ContractFactory.make(&spec, &manifest, None).unwrap())
 }
 
 fn exchange() -> Vec<Value> {
@@ -66,7 +110,7 @@ fn exchange() -> Vec<Value> {
     let (counter, scrubber) = (BytesPerToken::counter, Arc::new(NoSecrets));
     let session = Session::new(Arc::clone(&contract), counter(), scrubber.clone());
     let mut exchange = Exchange {
-        lines: vec![json!({"session": "new"})],
+        lines: vec![json!({"session": "new", "header": header(&contract)})],
         outputs: Vec::new(),
         session: session.unwrap(),
     };
@@ -141,7 +185,7 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(60, respond(5, call(&["clock"])));
     let approval = exchange.approval();
     exchange.hand_in(70, Input::Control(Control::Approve(approval)));
-    let events = exchange.events();
+    let (events, head) = (exchange.events(), exchange.session.head());
     let outcome = ToolOutcome::TimedOut;
     let result = Input::ToolResult {
         call: CallSeq(2),
@@ -153,21 +197,29 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(90, lost);
     exchange.hand_in(100, Input::Timer);
     exchange.hand_in(110, began(7));
-    exchange.hand_in(111, bytes(7, stream("It is noon.").into_bytes()));
+    let thought = json!({"choices": [{"index": 0, "delta": {"reasoning_content": "Let me see."}}]});
+    let answer = format!("data: {thought}\n\n{}", stream("It is noon."));
+    exchange.hand_in(111, bytes(7, answer.into_bytes()));
 
     // Another process continues from where the call was approved.
-    exchange.lines.push(json!({"session": "recorded"}));
+    let recorded = json!({"session": "recorded", "header": header(&contract)});
+    exchange.lines.push(recorded);
     exchange.session = Session::recorded(Arc::clone(&contract), counter());
-    for event in events {
+    for Event { at_ms, event } in events {
         let recorded = Input::Recorded(Box::new(event));
         exchange
             .lines
-            .push(json!({"at_ms": 70, "input": &recorded}));
-        exchange.session.handle(70, recorded).unwrap();
+            .push(json!({"at_ms": at_ms, "input": &recorded}));
+        exchange.session.handle(at_ms, recorded).unwrap();
         while exchange.session.poll().is_some() {}
     }
     let Exchange { lines, session, .. } = &mut exchange;
-    lines.push(json!({"session": "resume"}));
+    assert_eq!(
+        session.head(),
+        head,
+        "the same events give the same entries"
+    );
+    lines.push(json!({"session": "resume", "head": head}));
     let empty = Session::recorded(contract, counter());
     let recorded = std::mem::replace(session, empty);
     *session = recorded.resume(counter(), scrubber).unwrap();
@@ -184,7 +236,40 @@ fn exchange() -> Vec<Value> {
         },
     );
     exchange.hand_in(210, Input::Control(Control::Abort));
+
+    // Another run calls an agent, and its host runs none.
+    let lead = leading();
+    let line = json!({"session": "new", "header": header(&lead)});
+    exchange.lines.push(line);
+    let session = Session::new(Arc::clone(&lead), counter(), Arc::new(NoSecrets));
+    exchange.session = session.unwrap();
+    exchange.hand_in(0, started(&lead));
+    exchange.hand_in(10, probed());
+    exchange.hand_in(20, respond(1, call(&["agent__scout"])));
+    let ended = Input::ChildEnded {
+        call: CallSeq(1),
+        child: None,
+        outcome: ToolOutcome::ConnectionLost {
+            detail: "this host runs no agents".to_owned(),
+        },
+    };
+    exchange.hand_in(30, ended);
+    exchange.hand_in(40, respond(2, chat(&noon, "stop")));
     exchange.lines
+}
+
+/// Every kind of an input or an output, as its reader lists them.
+fn kinds<T: DeserializeOwned + Debug>() -> BTreeSet<String> {
+    names::<T>(json!({"kind": "none"}))
+}
+
+/// Every name that a reader lists when it reads a wrong one.
+fn names<T: DeserializeOwned + Debug>(wrong: Value) -> BTreeSet<String> {
+    let fault = serde_json::from_value::<T>(wrong).unwrap_err();
+    let fault = fault.to_string();
+    let (_, kinds) = fault.split_once("expected one of ").unwrap();
+    let kinds = kinds.split(", ").map(|kind| kind.trim_matches('`'));
+    kinds.map(str::to_owned).collect()
 }
 
 #[test]
@@ -214,10 +299,13 @@ fn the_shipped_exchange_is_the_one_that_a_session_gives() {
 }
 
 #[test]
-fn the_tables_of_the_document_and_the_shipped_exchange_have_the_same_kinds() {
+fn the_tables_of_the_document_and_the_shipped_exchange_have_every_kind() {
     let document = std::fs::read_to_string(format!("{FOLDER}/session-api.md")).unwrap();
     let lines = exchange();
-    for (heading, side) in [("## Inputs", "input"), ("## Outputs", "output")] {
+    for (heading, side, kinds) in [
+        ("## Inputs", "input", kinds::<Input>()),
+        ("## Outputs", "output", kinds::<Output>()),
+    ] {
         let (_, section) = document.split_once(heading).unwrap();
         let section = section.split("\n## ").next().unwrap();
         let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -225,7 +313,40 @@ fn the_tables_of_the_document_and_the_shipped_exchange_have_the_same_kinds() {
         let documented: BTreeSet<String> = rows.filter(|kind| kind != "kind").collect();
         let shown = lines.iter().filter_map(|line| line[side]["kind"].as_str());
         let shown: BTreeSet<String> = shown.map(str::to_owned).collect();
-        assert_eq!(documented, shown, "{heading}");
+        assert_eq!(documented, kinds, "{heading}");
+        assert_eq!(shown, kinds, "{heading}");
+    }
+}
+
+/// The rows of a table begin with the names that a reader takes, and none is missing.
+#[test]
+fn the_document_lists_every_class_of_a_fault_every_end_of_a_call_and_every_loss() {
+    let document = std::fs::read_to_string(format!("{FOLDER}/session-api.md")).unwrap();
+    for (head, names) in [
+        ("| `class` |", names::<ProviderFaultClass>(json!("none"))),
+        ("| `outcome` |", kinds::<ToolOutcome>()),
+        ("| `lost` | `value` |", kinds::<LostEffect>()),
+    ] {
+        let (_, table) = document.split_once(&format!("\n{head}")).unwrap();
+        let table = table.split("\n\n").next().unwrap();
+        let cells = table
+            .lines()
+            .skip(2)
+            .filter_map(|row| row.split('|').nth(1));
+        let listed = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
+        assert_eq!(listed, names, "{head}");
+    }
+    // The members of a result are those that the shipped exchange has, and the error.
+    let (_, table) = document.split_once("\n| member of a result |").unwrap();
+    let table = table.split("\n\n").next().unwrap();
+    let Input::ToolResult { outcome, .. } = long_result(Digest::ZERO, &"a".repeat(200)) else {
+        panic!("a result");
+    };
+    let outcome = serde_json::to_value(outcome).unwrap();
+    let members = outcome["value"].as_object().unwrap().keys();
+    for member in members.map(String::as_str).chain(["error"]) {
+        assert!(table.contains(&format!("`{member}`")), "{member}");
     }
 }
 

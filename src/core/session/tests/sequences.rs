@@ -139,6 +139,96 @@ fn a_timer_that_is_early_ends_nothing_and_a_late_one_does() {
     assert_eq!(outcome, "FAILED_TIMEOUT (step_timeout)");
 }
 
+/// Sizes are in bytes of UTF-8. A replay derives them again, and would call other ones tampered.
+#[test]
+fn a_result_whose_sizes_are_not_those_of_its_texts_is_refused() {
+    let mut host = Host::asking(&contract(&[]), Arc::new(NoSecrets));
+    let mut body = call(&["a__time"]);
+    let arguments = json!({"zone": "Zürich"}).to_string();
+    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] =
+        arguments.clone().into();
+    host.respond(1, &body);
+    let head = host.session.head();
+    let text = "Mittag in Zürich";
+    let result = |bytes_in: usize, bytes_out: usize| Input::ToolResult {
+        call: CallSeq(1),
+        exchanges: Vec::new(),
+        outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
+            bytes_in: bytes_in as u64,
+            bytes_out: bytes_out as u64,
+            changes: FileChanges::default(),
+            content: vec![ContentBlock::Text(text.to_owned())],
+            duration_ms: 1,
+            error: None,
+            full: None,
+            started_at_ms: 5,
+            status: EnvelopeStatus::Ok,
+            tokens: 0,
+            tool: "a__time".to_owned(),
+            tool_call_id: "c0".to_owned(),
+        })),
+    };
+    let wrong = |member, given: usize, text: &str| SessionError::WrongSize {
+        call: CallSeq(1),
+        expected: text.len() as u64,
+        given: given as u64,
+        member,
+    };
+    let characters = arguments.chars().count();
+    let refused = host.session.handle(5, result(characters, text.len()));
+    assert_eq!(refused, Err(wrong("bytes_in", characters, &arguments)));
+    let characters = text.chars().count();
+    let refused = host.session.handle(5, result(arguments.len(), characters));
+    assert_eq!(refused, Err(wrong("bytes_out", characters, text)));
+    assert_eq!(host.session.head(), head, "nothing was recorded");
+    host.hand_in(result(arguments.len(), text.len()));
+    let run = host.session.run().unwrap();
+    assert_eq!(run.conversation().last().unwrap().content, text);
+}
+
+#[test]
+fn an_entry_that_was_never_handed_out_is_not_durable() {
+    let contract = contract(&[]);
+    let mut session = Host::new(&contract, Arc::new(NoSecrets)).session;
+    let refused = |seq| Err(SessionError::NoSuchEntry { seq });
+    assert_eq!(session.handle(0, Input::Durable(0)), refused(0));
+    session.handle(0, started(&contract)).unwrap();
+    assert!(matches!(session.poll(), Some(Output::Append(_))));
+    assert_eq!(session.handle(0, Input::Durable(100)), refused(100));
+    assert_eq!(session.poll(), None, "entry 0 is still awaited");
+    session.handle(0, Input::Durable(0)).unwrap();
+    assert!(matches!(session.poll(), Some(Output::Probe { .. })));
+}
+
+/// A new host has not received the question of the last one, suspended or lost.
+#[test]
+fn a_question_that_waits_is_asked_again_once_the_run_is_resumed() {
+    let asking = contract(&["require_approval=[clock]"]);
+    for suspends in [false, true] {
+        let mut host = Host::asking(&asking, Arc::new(NoSecrets));
+        let outputs = host.respond(1, &call(&["clock"]));
+        let is_question = |output: &&Output| matches!(output, Output::Ask(_));
+        let asked = outputs.iter().find(is_question).cloned();
+        assert!(asked.is_some(), "{outputs:?}");
+        if suspends {
+            host.hand_in(Input::Control(Control::Suspend));
+        }
+        let counter = BytesPerToken::counter();
+        host.session = host.session.resume(counter, Arc::new(NoSecrets)).unwrap();
+        let outputs = host.hand_in(Input::Resumed {
+            addresses: Vec::new(),
+            bring_up: Vec::new(),
+            confinement: Vec::new(),
+            tool_servers: Vec::new(),
+            tools_changed: Vec::new(),
+            unix_ms: 0,
+        });
+        let mut again = outputs.iter().filter(is_question);
+        assert_eq!(again.next(), asked.as_ref(), "{outputs:?}");
+        assert_eq!(again.next(), None, "once");
+    }
+}
+
 /// A scrubber that cannot read what the model server sends.
 #[derive(Debug)]
 struct Panics;
