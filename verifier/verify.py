@@ -4,16 +4,16 @@ import base64, decimal, hashlib, json, os, re, sys
 from blake3 import blake3
 
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
-ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? flow? from kind length? model_fingerprint model_profile_id
+ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters discarded? dropped_targets? effects? flow? from kind length? model_fingerprint model_profile_id
 note? outcome? policy? predicate? report? seq state_digest step_id target to; provider_state: left_out? members target; members: bytes length? name? place; target: adapter_version model provider; provider_states: message provider_state; counters: agents_ok? below_cost_micro_usd? below_tokens? below_tools_ok? calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
-effect_lost timer_fired stop_requested suspended timed_out cancelled restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
+effect_lost timer_fired stop_requested suspended timed_out cancelled restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message excerpt? failure_code
 pointer? raw_hash repair? served_by? status stop stop_word? tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; delegate: arguments_hash call grant id labels? name; grant: max_cost_micro_usd? max_tokens total_timeout_ms; child: cost_micro_usd entries head labels? outcome run_id tokens tools_ok; inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? provider_states? run_id
 started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference left_out? notices target tools; sample summarise: call inference target; messages canonical_message: content observed? reasoning? role tokens
-tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference provider_state? redacted? request_hash
+tool_call_id? tool_calls; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference provider_state? redacted? request_hash
 result server_headers? usage; await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?; answerer: key signature; input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; context: ctx expected limit pending projected remaining schema;
-inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message parameters? permanent? raw_hash?
+inference_failed: fault gated? inference redacted? request_hash? usage?; invocation tool_calls: arguments fault? id name raw_payload? source_model; call_streamed: index inference invocation; fault: class message parameters? permanent? raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? bring_up? confinement? contract_hash elapsed_ms? tool_servers? tools_changed; confinement: is server; confined: landlock memory?; unavailable off:; addresses: address provider proxy?; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: cause? detail scopes? server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
@@ -21,20 +21,20 @@ item name; outcome: class code; parent: call? head run_id; error: code message; 
 seen: entry label tool"""
 # What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
 TYPES = """number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms elapsed_ms entries executed executed_ok expected
-format_retries inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
+format_retries index inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
 rule asked_by.flow rules_version schema inherited.messages provider_states.message seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
 estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
-rules_hash state_digest workspace; object: action answerer asked_by canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
+rules_hash state_digest workspace; object: action answerer asked_by changes child context counters decision dropped error event fault grant inherited invocation is observed outcome parent policy predicate
 provider_state provider_state.target repair report result returned.error served_by usage value withheld; objects: addresses blocked bring_up checks confinement returned.content dropped_targets effects exchanges files flow members messages properties provider_states seen
-server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes members.bytes flow.action flow.call tool_calls.fault repair.original decision.policy blocked.target
-dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
+server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; numbers: discarded; text: blob_line.bytes members.bytes flow.action flow.call invocation.fault tool_calls.fault repair.original decision.policy blocked.target
+dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event canonical_message; text?: failure_code; hash?: malformed.raw_hash;
 nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
 
 TYPES = {key: kind.strip() for kind, keys in (row.split(":") for row in TYPES.split(";")) for key in keys.split()}
 FITS = {"text": lambda v: type(v) is str, "hash": lambda v: type(v) is str and re.fullmatch("[0-9a-f]{64}", v), "number": lambda v: type(v) is int,
         "truth": lambda v: type(v) is bool, "object": lambda v: type(v) is dict, "objects": lambda v: type(v) is list and all(type(i) is dict for i in v),
-        "texts": lambda v: type(v) is list and all(type(i) is str for i in v), "nothing": lambda v: False}
+        "texts": lambda v: type(v) is list and all(type(i) is str for i in v), "numbers": lambda v: type(v) is list and all(type(i) is int for i in v), "nothing": lambda v: False}
 KINDS = "action.effects event.event returned.content tool_returned.outcome confinement.is effect_lost.value".split()  # where a {kind, value} stands
 
 def hold(condition, text):
@@ -58,8 +58,10 @@ def check_keys(value, name, place=""):  # an object has the keys of its row, or 
             check_keys(value[key], kind if key == "value" else key, here)
         for key in row:
             hold(key in value or key[-1] == "?", f"{name}: no {key}")
+        either = [value.get(key) is None for key in ("canonical_message", "failure_code")]
+        hold(name != "result" or either[0] != either[1], "result: a message or a failure code, and not both")
     hold(type(value) is not float and (type(value) is not int or 0 <= value < 2**53), f"{name}: not a whole number from 0 to 2^53 - 1")
-    hold(value is not None or name in ("event", "raw_hash"), f"{name}: null")
+    hold(value is not None or name in ("event", "raw_hash", "canonical_message", "failure_code"), f"{name}: null")
 
 def dump(value, depth=1):  # the canonical text of RFC 8785
     hold(depth <= 128 or not isinstance(value, (dict, list)), "nested too deep")

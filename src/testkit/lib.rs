@@ -1,4 +1,4 @@
-//! Test code that several crates share: the bounds of long searches, and hand-made runs.
+//! Test code that several crates share: the bounds of long searches, skipped cases, and hand-made runs.
 
 #![allow(
     clippy::indexing_slicing,
@@ -10,3 +10,4 @@
 pub mod depth;
 pub mod golden;
 pub mod sample;
+pub mod skipped;

@@ -102,6 +102,7 @@ pub fn blob_references(event: &Event) -> Vec<BlobReference> {
         },
         EventKind::RunStarted(_)
         | EventKind::Probed(_)
+        | EventKind::CallStreamed(_)
         | EventKind::TimerFired
         | EventKind::StopRequested
         | EventKind::Interrupted(_)

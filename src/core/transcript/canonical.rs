@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Flaw;
+use crate::kernel::{Event, EventKind};
 use crate::message::inexact_integer;
 
 /// Usual size of a recorded value's text.
@@ -39,6 +40,28 @@ pub(super) fn decode<T: Serialize + DeserializeOwned>(field: &str, text: &str) -
         ));
     }
     Ok(value)
+}
+
+/// Reads an event of a run back. A verdict has either a message or a failure code (002 §4.2).
+pub(super) fn decode_event(text: &str) -> Result<Option<Event>, Flaw> {
+    let event: Option<Event> = decode("event", text)?;
+    if let Some(Event {
+        event: EventKind::InferenceReturned(returned),
+        ..
+    }) = &event
+    {
+        let result = &returned.result;
+        let (message, code) = (&result.canonical_message, &result.failure_code);
+        if message.is_some() == code.is_some() {
+            let actual = if code.is_some() { "both" } else { "neither" };
+            return Err(Flaw::tampered(
+                "event",
+                "canonical_message or failure_code",
+                actual,
+            ));
+        }
+    }
+    Ok(event)
 }
 
 /// Refuses a text that differs from its canonical dump, and shows both from the first difference on.

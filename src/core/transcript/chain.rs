@@ -159,6 +159,6 @@ impl SealedEntry {
     /// # Errors
     /// [`Flaw`] where the text is neither `null` nor the canonical text of an event.
     pub fn decode_event(&self) -> Result<Option<Event>, Flaw> {
-        canonical::decode("event", &self.event)
+        canonical::decode_event(&self.event)
     }
 }

@@ -113,6 +113,21 @@ fn both_verifiers_know_every_key_of_the_recorded_types_and_no_other() {
     assert_eq!(lines[0], lines[1]);
 }
 
+/// 002/4.adapter.2, 002/4.adapter.3, 002/4.message.3: null or empty, and never left out.
+#[test]
+fn verdicts_and_messages_have_every_member_that_their_contract_lists() {
+    let rows = rows_of_the_types();
+    for (row, keys) in [
+        ("result", &["canonical_message", "failure_code"][..]),
+        ("messages", &["content", "role", "tool_calls"]),
+        ("canonical_message", &["content", "role", "tool_calls"]),
+    ] {
+        for key in keys {
+            assert!(rows[row].contains(*key), "{row}: {key}");
+        }
+    }
+}
+
 #[test]
 fn the_description_of_the_format_names_every_key_of_the_recorded_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit/transcript-format.md");
@@ -152,6 +167,9 @@ fn fits(value: &Value, kind: &str) -> bool {
         "texts" => value
             .as_array()
             .is_some_and(|items| items.iter().all(Value::is_string)),
+        "numbers" => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_u64)),
         "truth" => value.is_boolean(),
         _ => kind
             .strip_suffix('?')

@@ -1,7 +1,7 @@
 //! The transcript: what a run leaves behind, and how anyone can tell that it was not changed.
 //!
-//! Knows the sealed entry, the hash chain over entries, signed checkpoints of it, tombstones of erased blobs, the Merkle log of sealed runs, the file
-//! format `monolith-transcript/1` and its verification (semantics §9; docs/audit/transcript-format.md describes the bytes for people who write their own
+//! Knows the sealed entry, the hash chain over entries, signed checkpoints of it, tombstones of erased blobs, the Merkle log of sealed
+//! runs, signed envelopes, the file format `monolith-transcript/1` and its verification (semantics §9; docs/audit/transcript-format.md describes the bytes for people who write their own
 //! verifier). It does not know where transcripts and keys are kept, how lines are read from a disk, or whether the machine decided
 //! rightly: that is `replay`'s question.
 //!
@@ -20,6 +20,7 @@ mod checkpoint;
 mod deletion;
 #[cfg(test)]
 mod document;
+mod dsse;
 mod file;
 mod flaw;
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub use checkpoint::{Checkpoint, EarlierCheckpoints, SealedOutcome};
 pub use deletion::{
     DeletedLeaf, DeletedParent, Deletion, LogDeletion, LogDeletions, SignedDeletion,
 };
+pub use dsse::{Envelope, EnvelopeError};
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
 pub use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, workflow_entry_line};
 pub use file::{blob_line, entry_line, header_line};

@@ -91,22 +91,28 @@ impl PublicKey {
 
     /// True if the signature is one of this key over the text, strictly by RFC 8032 and without weak keys.
     pub(super) fn accepts(&self, text: &str, signature: &[u8]) -> bool {
-        let holds = |message: &[u8], signature: &[u8]| {
-            Signature::from_slice(signature)
-                .is_ok_and(|signature| self.key.verify_strict(message, &signature).is_ok())
-        };
         match self.algorithm {
-            Algorithm::Ed25519 => holds(text.as_bytes(), signature),
+            Algorithm::Ed25519 => self.holds(text.as_bytes(), signature),
             Algorithm::Cosignature => {
                 signature
                     .split_first_chunk()
                     .is_some_and(|(time, signature)| {
                         let time = u64::from_be_bytes(*time);
                         let message = format!("cosignature/v1\ntime {time}\n{text}");
-                        holds(message.as_bytes(), signature)
+                        self.holds(message.as_bytes(), signature)
                     })
             }
         }
+    }
+
+    /// Like [`Self::accepts`], for the bytes of an envelope, which witnesses do not sign.
+    pub(super) fn accepts_bytes(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.algorithm == Algorithm::Ed25519 && self.holds(message, signature)
+    }
+
+    fn holds(&self, message: &[u8], signature: &[u8]) -> bool {
+        Signature::from_slice(signature)
+            .is_ok_and(|signature| self.key.verify_strict(message, &signature).is_ok())
     }
 }
 

@@ -152,7 +152,7 @@ impl<'a> EntryRecord<'a> {
             action,
             hash,
             decoded_action: canonical::decode("action", action)?,
-            decoded_event: canonical::decode("event", event)?,
+            decoded_event: canonical::decode_event(event)?,
         })
     }
 }

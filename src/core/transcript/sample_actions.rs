@@ -41,6 +41,7 @@ pub(crate) fn full_action() -> Action {
             remaining: 6,
             schema: 7,
         }),
+        discarded: vec![CallSeq(2), CallSeq(3)],
         dropped_targets: vec![
             DroppedTarget {
                 limit: Some(1),

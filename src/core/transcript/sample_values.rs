@@ -3,9 +3,9 @@
 use super::sample::{DONE, call, envelope, event, run_id_of, sampling, verdict};
 use crate::contract::Label;
 use crate::kernel::{
-    Answerer, Approval, BringUpCause, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed,
-    InferenceReturned, Inherited, Interrupter, LostEffect, ParentRun, Probed, ProbedTarget,
-    ProviderAddress, Resumed, RunStarted, ToolReturned,
+    Answerer, Approval, BringUpCause, BringUpFault, CallStreamed, ChildEnd, Event, EventKind,
+    InferenceFailed, InferenceReturned, Inherited, Interrupter, LostEffect, ParentRun, Probed,
+    ProbedTarget, ProviderAddress, Resumed, RunStarted, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, Confinement, ContentBlock, Digest, EnvelopeError, EnvelopeFields,
@@ -53,7 +53,6 @@ pub(crate) fn every_event() -> Vec<Event> {
     };
     let full_verdict = ProtocolAdapterResult {
         excerpt: Some(odd.clone()),
-        failure_code: Some(FailureCode::ArgsNotObject),
         pointer: Some("/choices/0".to_owned()),
         repair: Some(Repair {
             original: odd.clone(),
@@ -264,6 +263,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::InferenceReturned(Box::new(returned(full_verdict))),
         EventKind::InferenceReturned(Box::new(returned(ProtocolAdapterResult {
             canonical_message: None,
+            failure_code: Some(FailureCode::ArgsNotObject),
             ..verdict(message.clone())
         }))),
         EventKind::InferenceFailed(failed(Some(digest), Some(usage))),
@@ -299,6 +299,20 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         tool(ToolOutcome::Cancelled),
         tool(ToolOutcome::ToolChanged { detail }),
+        EventKind::CallStreamed(Box::new(CallStreamed {
+            index: 1,
+            inference: InferenceSeq(2),
+            invocation: call("a\\u0000\\n"),
+        })),
+        EventKind::CallStreamed(Box::new(CallStreamed {
+            index: 1,
+            inference: InferenceSeq(2),
+            invocation: ToolInvocation {
+                fault: Some(FailureCode::ArgsInvalidJson),
+                raw_payload: Some(odd.clone()),
+                ..call("a")
+            },
+        })),
         EventKind::TimerFired,
         EventKind::Suspended,
         EventKind::StopRequested,

@@ -11,6 +11,8 @@ use super::note::{Note, NoteError, NoteSignature};
 use super::public_key::{Algorithm, KeyError, PublicKey, is_key_name, parse, typed};
 
 const PRIVATE: &str = "PRIVATE+KEY+";
+/// The first word of the signed message of every envelope, which no note begins with.
+pub(super) const DSSE: &str = "DSSEv1";
 
 /// A key that signs, with its name. In text: `PRIVATE+KEY+NAME+ID+BASE64`; never shown by `Debug`.
 ///
@@ -67,6 +69,10 @@ impl SecretKey {
     /// # Errors
     /// [`NoteError`] where the text is none for a note.
     pub fn sign_text(&self, text: &str) -> Result<Note, NoteError> {
+        if text.starts_with(DSSE) {
+            let rule = "its text is not the signed message of an envelope";
+            return Err(NoteError { rule });
+        }
         let note = self.sign(text.to_owned());
         let read: Note = note.to_string().parse()?;
         let rule = "its text ends with a line feed";
@@ -85,6 +91,11 @@ impl SecretKey {
         };
         self.sign_too(&mut note);
         note
+    }
+
+    /// The Ed25519 signature of bytes that can be no text of a note.
+    pub(super) fn sign_bytes(&self, bytes: &[u8]) -> [u8; 64] {
+        self.key.sign(bytes).to_bytes()
     }
 
     /// Adds a signature to a note.
