@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::registry::AbilityFault;
 use super::selection::names;
 use crate::contract::{AgentId, AgentProfile};
-use crate::message::{Digest, is_blank};
+use crate::message::{Digest, is_blank, without_bom};
 
 /// The line before and after the head of an ability's file.
 const FENCE: &str = "---";
@@ -64,7 +64,7 @@ impl Ability {
 
 /// The head and the text of a file; `None` if the head has no end.
 fn parts(file: &str) -> Option<(Option<&str>, &str)> {
-    let file = file.strip_prefix('\u{feff}').unwrap_or(file);
+    let file = without_bom(file);
     let mut lines = file.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if first.trim_end() != FENCE {

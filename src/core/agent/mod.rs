@@ -23,5 +23,5 @@ pub use workflow::{
     EndStep, FoldFault, MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder,
     StepResult, StepRun, StepState, StepView, Workflow, WorkflowAction, WorkflowCounters,
     WorkflowDraft, WorkflowEffect, WorkflowEntry, WorkflowEntryKind, WorkflowEvent,
-    WorkflowEventKind, WorkflowFold, WorkflowStarted, WorkflowView,
+    WorkflowEventKind, WorkflowFold, WorkflowResume, WorkflowStarted, WorkflowView,
 };

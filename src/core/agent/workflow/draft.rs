@@ -1,13 +1,12 @@
 //! The entries of the machine: what each states of the step and of the checkpoint, and its note for people. Decides nothing.
 
-use super::entry::{CheckpointRecord, context_digest};
+use super::checkpoint::{CheckpointContext, CheckpointRecord, StepOutputs};
 use super::memory::StepError;
 use super::{
     BegunStep, StepResult, Workflow, WorkflowAction, WorkflowDraft, WorkflowEntryKind,
     WorkflowEvent, WorkflowEventKind, WorkflowState,
 };
 use crate::contract::WorkflowCode;
-use crate::message::Digest;
 
 /// The parts of an entry besides its state.
 #[derive(Default)]
@@ -31,7 +30,7 @@ impl Workflow {
         self.entries = self.entries.saturating_add(1);
         let sealed = kind == WorkflowEntryKind::Seal;
         let state_digest = self.memory.digest();
-        let checkpoint = parts.checkpoint.then(|| self.record(state_digest));
+        let checkpoint = parts.checkpoint.then(|| self.record());
         let taken = event
             .as_ref()
             .filter(|_| kind != WorkflowEntryKind::Ignored);
@@ -56,16 +55,23 @@ impl Workflow {
         }
     }
 
-    /// Returns the entry's record of the checkpoint; none before a step has completed.
-    fn record(&self, memory: Digest) -> Option<CheckpointRecord> {
-        let (at_ms, entries) = (self.at_ms, self.entries);
-        Some(CheckpointRecord {
+    /// Returns the entry's checkpoint; none before a step has completed.
+    fn record(&self) -> Option<Box<CheckpointRecord>> {
+        Some(Box::new(CheckpointRecord {
             completed_step_id: self.memory.last_completed.clone()?,
-            context: context_digest(at_ms, entries, self.outcome, self.started_digest),
-            memory_snapshot: memory,
+            context: CheckpointContext {
+                at_ms: self.at_ms,
+                entries: self.entries,
+                outcome: self.outcome,
+                started: self.started_digest,
+            },
+            memory_snapshot: self.memory.clone(),
             step_index: self.step_index(),
-            step_outputs: self.outputs.digest(),
-        })
+            step_outputs: StepOutputs {
+                digest: self.outputs.digest(),
+                runs: self.outputs.places().to_vec(),
+            },
+        }))
     }
 
     /// Returns why no more steps begin, if the event says that.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::CheckpointRecord;
+use super::event::{EndStep, WorkflowCounters};
 use super::{WorkflowEvent, WorkflowStarted};
 use crate::contract::{Label, StepId, WorkflowOutcome};
 use crate::message::{Digest, DigestContext};
@@ -82,7 +84,7 @@ pub struct WorkflowAction {
     pub begun: Vec<BegunStep>,
     /// The checkpoint, on the entry of a step that has completed (INV-CP-001).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) checkpoint: Option<CheckpointRecord>,
+    pub(crate) checkpoint: Option<Box<CheckpointRecord>>,
     /// Counters after this entry.
     pub counters: WorkflowCounters,
     /// The numbers of the steps under way whose end was requested.
@@ -141,58 +143,11 @@ impl WorkflowState {
     }
 }
 
-/// A checkpoint by its digests, as its entry states it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct CheckpointRecord {
-    /// The step that completed.
-    pub(crate) completed_step_id: StepId,
-    /// BLAKE3 over the context: milliseconds, entries, outcome, and the digest of what the workflow was begun with.
-    pub context: Digest,
-    /// BLAKE3 over what is under way and what has ended.
-    pub(crate) memory_snapshot: Digest,
-    /// The index, in the definition's array, of the last step that completed; what comes next is the step after it. None before the
-    /// first one has completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) step_index: Option<u64>,
-    /// Rolling digest over what step runs came to.
-    pub(crate) step_outputs: Digest,
-}
-
-/// BLAKE3 over a context; `started` is the digest of what the workflow was begun with.
-pub(super) fn context_digest(
-    at_ms: u64,
-    entries: u64,
-    outcome: Option<WorkflowOutcome>,
-    started: Digest,
-) -> Digest {
-    let parts = (at_ms, entries, outcome, started);
-    Digest::of(&serde_json::to_vec(&parts).unwrap_or_default())
-}
-
 impl WorkflowStarted {
     /// BLAKE3 over it.
     pub(super) fn digest(&self) -> Digest {
         Digest::of(&serde_json::to_vec(self).unwrap_or_default())
     }
-}
-
-/// The counts of events so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorkflowCounters {
-    /// Steps that were compensated.
-    pub compensated: u64,
-    /// Step runs that completed, compensations left out.
-    pub completed: u64,
-    /// Step runs that failed, compensations left out.
-    pub failed: u64,
-    /// Iterations of loops.
-    pub iterations: u64,
-    /// Times it was resumed.
-    pub resumes: u64,
-    /// Step runs that were begun, compensations left out.
-    pub steps: u64,
 }
 
 /// The effects of an event. Entries come first: no other effect starts before they are durable.
@@ -211,16 +166,6 @@ pub enum WorkflowEffect {
     },
     /// The workflow is over.
     Finish(WorkflowOutcome),
-}
-
-/// The request to end a step run, the stronger request last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndStep {
-    /// As a person would: it may still answer.
-    Stop,
-    /// Now.
-    Now,
 }
 
 /// A step run to be.

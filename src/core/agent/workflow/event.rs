@@ -1,4 +1,4 @@
-//! The events of a workflow: the machine's only input.
+//! The events of a workflow, and the counts of them: the machine's only input.
 
 use std::collections::BTreeSet;
 
@@ -114,4 +114,32 @@ pub enum StepFailure {
     Tool,
     /// The output has more bytes than a step may come to.
     OutputSize,
+}
+
+/// The request to end a step run, the stronger request last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndStep {
+    /// Asks the step run to end, as Ctrl-C does: it may still answer.
+    Stop,
+    /// Ends the step run at once.
+    Now,
+}
+
+/// The counts of events so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowCounters {
+    /// Steps that were compensated.
+    pub compensated: u64,
+    /// Step runs that completed, compensations left out.
+    pub completed: u64,
+    /// Step runs that failed, compensations left out.
+    pub failed: u64,
+    /// Iterations of loops.
+    pub iterations: u64,
+    /// Times it was resumed.
+    pub resumes: u64,
+    /// Step runs that were begun, compensations left out.
+    pub steps: u64,
 }

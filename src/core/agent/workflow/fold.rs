@@ -43,6 +43,16 @@ impl WorkflowFold {
         }
     }
 
+    /// A fold behind the entries that this machine has written.
+    pub(super) fn behind(workflow: Workflow) -> Self {
+        Self {
+            definition: Arc::clone(&workflow.definition),
+            expected: Vec::new(),
+            seq: workflow.entries,
+            workflow: Some(workflow),
+        }
+    }
+
     /// Takes a recorded entry, decoded.
     ///
     /// # Errors

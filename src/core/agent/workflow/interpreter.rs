@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::entry::{EndStep, StepOrder};
+use super::entry::StepOrder;
+use super::event::EndStep;
 use super::memory::{
     Active, Binding, CompletedRun, Group, InFlight, Items, Loop, Memory, Outputs, Sequence,
     StepError, Value,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::draft::{EndedStep, EntryParts, note};
-use super::entry::{EndStep, StepOrder, WorkflowEffect};
-use super::event::{StepFailure, StepResult};
+use super::entry::{StepOrder, WorkflowEffect};
+use super::event::{EndStep, StepFailure, StepResult};
 use super::interpreter::Interpreter;
-use super::memory::{Memory, Outputs, Stop};
+use super::memory::{Memory, OutputPlace, Outputs, Stop};
 use super::{
     BegunStep, StepInput, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
     WorkflowState,
@@ -217,8 +217,12 @@ impl Workflow {
             StepResult::NotBegun(_) => Err(WorkflowCode::StepNotBegun),
             StepResult::Run(run) if !self.fits(&run.output) => Err(WorkflowCode::OutputSize),
             StepResult::Run(run) => {
-                let labels = Label::stated(run.labels.as_ref());
-                self.outputs.keep(number, &run.output, labels);
+                let place = OutputPlace {
+                    entry: self.entries,
+                    labels: Label::stated(run.labels.as_ref()),
+                    number,
+                };
+                self.outputs.keep(place, &run.output);
                 match run.failure {
                     None => Ok(()),
                     Some(StepFailure::Outcome) => Err(WorkflowCode::StepFailed),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{EndStep, WorkflowCounters};
 use crate::contract::{Dependencies, Label, Step, StepId, WorkflowCode};
@@ -13,9 +13,10 @@ static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
 
 /// All that the next decision is made from, but the texts.
 ///
-/// What grows with the steps is changed by methods alone: each change is hashed once, so that the digest of all costs what is under
-/// way, and not what has ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What grows with the steps is changed by methods alone: each change is hashed once, so the cost of the digest depends on the
+/// runs under way, not on those that have ended. A checkpoint holds all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Memory {
     /// The result of each step that a later one can name.
     bindings: BTreeMap<StepId, Binding>,
@@ -26,6 +27,7 @@ pub(crate) struct Memory {
     errors: Vec<StepError>,
     /// Rolling digest over the changes of what grows.
     history_digest: Digest,
+    #[serde(with = "numbered")]
     pub(super) in_flight: BTreeMap<u64, InFlight>,
     /// The results of the iterations of each loop under way, by the place of the loop.
     iterations: BTreeMap<String, Vec<Value>>,
@@ -39,14 +41,14 @@ pub(crate) struct Memory {
 }
 
 /// The workflow's own sequence.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Root {
     pub(super) phase: Phase,
     pub(super) sequence: Sequence,
 }
 
 /// The direction: steps are done or undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Phase {
     #[default]
@@ -56,7 +58,7 @@ pub(super) enum Phase {
 }
 
 /// The compensations, one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Rollback {
     /// The number of the run that compensates, and of the one that it undoes.
     pub(super) current: Option<(u64, u64)>,
@@ -65,18 +67,18 @@ pub(super) struct Rollback {
 }
 
 /// Steps one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sequence {
     /// The index of the step that is under way, or comes next.
     pub(super) at: usize,
     pub(super) under_way: Option<Box<Active>>,
     /// True if one of its steps has completed with errors in it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
 
 /// A step that is under way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Active {
     /// The run of that number.
@@ -89,12 +91,12 @@ pub(super) enum Active {
     Group(Group),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Loop {
     /// Number of items, if it goes over a list.
     pub(super) count: Option<u32>,
     pub(super) inside: Sequence,
-    /// The items, where it goes over a list. They follow from what has ended, so that no digest needs them.
+    /// The items, where it goes over a list. They follow from the outputs: no digest and no checkpoint needs them.
     #[serde(skip)]
     pub(super) items: Arc<Items>,
     /// Number of iterations begun.
@@ -102,7 +104,7 @@ pub(super) struct Loop {
     /// True if one is under way.
     pub(super) open: bool,
     /// True if one has completed with errors in it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
 
@@ -114,9 +116,9 @@ pub(super) struct Items {
     pub(super) texts: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Group {
-    /// The dependencies of its steps. They follow from the definition, so that no digest needs them.
+    /// The dependencies of its steps. They follow from the definition: no digest and no checkpoint needs them.
     #[serde(skip)]
     pub(super) dependencies: Option<Arc<Dependencies>>,
     /// True if one of its steps has failed.
@@ -124,12 +126,12 @@ pub(super) struct Group {
     pub(super) members: Vec<Member>,
     pub(super) phase: Phase,
     /// True if one has completed with errors in it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
 
 /// A step of a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Member {
     Waiting,
@@ -143,14 +145,14 @@ pub(super) enum Member {
 }
 
 /// A step's result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Binding {
     pub(super) ok: bool,
     pub(super) value: Value,
 }
 
 /// A step run that completed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CompletedRun {
     /// Its compensation.
     pub(super) compensate: Option<StepId>,
@@ -164,21 +166,21 @@ pub(super) struct CompletedRun {
 }
 
 /// A step run under way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InFlight {
     pub(super) compensates: Option<u64>,
     /// The request to end it, if any.
     pub(super) ending: Option<EndStep>,
     pub(super) input_hash: Digest,
     /// The labels of what it is given.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) labels: BTreeSet<Label>,
     pub(super) place: String,
     pub(super) step: StepId,
 }
 
 /// A failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepError {
     /// Cause.
     pub code: WorkflowCode,
@@ -189,7 +191,7 @@ pub(crate) struct StepError {
 }
 
 /// The reason that no more begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stop {
     Timeout,
@@ -359,12 +361,27 @@ static OUTPUTS: DigestContext = DigestContext::new("monolith workflow v1 outputs
 pub(crate) struct Outputs {
     bytes: u64,
     digest: Digest,
+    /// The places of the outputs, in the order in which they were kept.
+    places: Vec<OutputPlace>,
     labels: BTreeMap<u64, BTreeSet<Label>>,
     texts: BTreeMap<u64, String>,
 }
 
+/// The place of an output in the transcript, and its labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OutputPlace {
+    /// The entry whose event holds it.
+    pub(super) entry: u64,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) labels: BTreeSet<Label>,
+    /// The number of the run.
+    pub(super) number: u64,
+}
+
 /// The result of a step, by the runs in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(crate) enum Value {
     /// No run.
@@ -379,16 +396,23 @@ pub(crate) enum Value {
 }
 
 impl Outputs {
-    /// Keeps the output of a run, and its labels.
-    pub(super) fn keep(&mut self, number: u64, text: &str, labels: BTreeSet<Label>) {
+    /// Keeps the output of a run.
+    pub(super) fn keep(&mut self, place: OutputPlace, text: &str) {
+        let OutputPlace { labels, number, .. } = &place;
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.bytes = self.bytes.saturating_add(length);
         let words: Vec<&str> = labels.iter().map(|label| label.word()).collect();
         let words = words.join(" ");
         let item = OUTPUTS.framed(&[&number.to_le_bytes(), text.as_bytes(), words.as_bytes()]);
         self.digest = OUTPUTS.rolled(self.digest, item.as_bytes());
-        self.labels.insert(number, labels);
-        self.texts.insert(number, text.to_owned());
+        self.labels.insert(*number, labels.clone());
+        self.texts.insert(*number, text.to_owned());
+        self.places.push(place);
+    }
+
+    /// Returns the places of all of them, in the order in which they were kept.
+    pub(super) fn places(&self) -> &[OutputPlace] {
+        &self.places
     }
 
     /// Returns their size in bytes.
@@ -439,5 +463,28 @@ impl Value {
                 .map(|(id, value)| (id.to_string(), value.json(outputs)))
                 .collect(),
         }
+    }
+}
+
+/// Step runs by number, as a list of pairs: the members of an object are in the order of their texts.
+mod numbered {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::InFlight;
+
+    pub(super) fn serialize<S: Serializer>(
+        runs: &BTreeMap<u64, InFlight>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(runs)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<u64, InFlight>, D::Error> {
+        let runs = Vec::<(u64, InFlight)>::deserialize(deserializer)?;
+        Ok(runs.into_iter().collect())
     }
 }

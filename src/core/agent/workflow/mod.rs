@@ -8,9 +8,10 @@
 //!            ┌────────────────────── one step ──────────────────────┐
 //! Event ──▶  │ the tree of what is under way, walked once, in order  │ ──▶ [Append(entries), Begin, End, Finish]
 //!            └──────────────────────────────────────────────────────┘
-//! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        entries up to a checkpoint ──▶ WorkflowFold ──▶ the machine there
+//! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        checkpoint, entries after it ──▶ WorkflowResume ──▶ the machine there
 //! ```
 
+mod checkpoint;
 mod draft;
 mod ending;
 mod entry;
@@ -21,6 +22,7 @@ mod interpreter;
 mod iteration;
 mod machine;
 mod memory;
+mod resume;
 mod rollback;
 mod step_input;
 #[cfg(test)]
@@ -41,12 +43,14 @@ mod view;
 
 pub(crate) use entry::{BegunStep, WorkflowState};
 pub use entry::{
-    EndStep, StepInput, StepOrder, WorkflowAction, WorkflowCounters, WorkflowDraft, WorkflowEffect,
-    WorkflowEntry, WorkflowEntryKind,
+    StepInput, StepOrder, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEntry,
+    WorkflowEntryKind,
 };
 pub use event::{
-    StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
+    EndStep, StepFailure, StepResult, StepRun, WorkflowCounters, WorkflowEvent, WorkflowEventKind,
+    WorkflowStarted,
 };
 pub use fold::{FoldFault, WorkflowFold};
 pub use machine::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, Workflow};
+pub use resume::WorkflowResume;
 pub use view::{StepState, StepView, WorkflowView};

@@ -3,10 +3,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use super::StepInput;
 use super::interpreter::Interpreter;
 use super::memory::{Binding, Rollback, Stop, Value};
 use super::step_input::input_of;
 use crate::contract::{Label, Part, StepId, WorkflowCode};
+
+/// A compensating step, its place, and its input with the labels of that.
+type Compensation = (StepId, String, (StepInput, BTreeSet<Label>));
 
 impl Interpreter<'_> {
     /// Plans to undo the runs that completed below a place and have a compensation that was not tried yet.
@@ -54,6 +58,12 @@ impl Interpreter<'_> {
     }
 
     fn begin_compensation(&mut self, of: u64) -> Result<u64, WorkflowCode> {
+        let (step, place, input) = self.compensation(of)?;
+        Ok(self.order(&step, place, input, Some(of)))
+    }
+
+    /// Returns the step that compensates a run, its place, and its input with the labels of that.
+    pub(super) fn compensation(&self, of: u64) -> Result<Compensation, WorkflowCode> {
         let mut completed = self.memory.completed().iter();
         let completed = completed.find(|run| run.number == of);
         let completed = completed.ok_or(WorkflowCode::StepNotBegun)?;
@@ -80,9 +90,8 @@ impl Interpreter<'_> {
         };
         let input = input_of(&compensation.work, &fill).ok_or(WorkflowCode::InputSize)?;
         let place = format!("{}/{}", completed.place, compensation.id);
-        let id = compensation.id.clone();
         let input = (input, labels.into_inner());
-        Ok(self.order(&id, place, input, Some(of)))
+        Ok((compensation.id.clone(), place, input))
     }
 
     fn note_compensation(&mut self, of: u64, result: Result<(), WorkflowCode>) {

@@ -144,6 +144,16 @@ pub(super) fn recorded(drafts: &[WorkflowDraft]) -> Vec<(WorkflowAction, Option<
     drafts.iter().map(read).collect()
 }
 
+/// Returns the drafts as entries.
+pub(super) fn stored(drafts: &[WorkflowDraft]) -> Vec<WorkflowEntry> {
+    let entry = |(action, event)| WorkflowEntry {
+        action,
+        event,
+        hash: Digest::ZERO,
+    };
+    recorded(drafts).into_iter().map(entry).collect()
+}
+
 /// A workflow with what it did so far.
 #[derive(Clone)]
 pub(super) struct Driven {
@@ -174,16 +184,16 @@ impl Driven {
         driven
     }
 
-    /// The workflow of those entries as another process has it: written, read again and folded.
-    pub(super) fn folded(definition: &WorkflowDefinition, drafts: &[WorkflowDraft]) -> Self {
-        let mut fold = WorkflowFold::new(Arc::new(definition.clone()));
-        for (action, event) in recorded(drafts) {
-            fold.take(&action, event.as_ref()).unwrap();
+    /// The workflow of those entries as another process has it: written, read again and made from the last checkpoint.
+    pub(super) fn resumed(definition: &WorkflowDefinition, drafts: &[WorkflowDraft]) -> Self {
+        let mut resume = WorkflowResume::new(Arc::new(definition.clone()));
+        for entry in stored(drafts) {
+            resume.take(entry);
         }
         Self {
             drafts: drafts.to_vec(),
             last: Vec::new(),
-            machine: fold.into_workflow().unwrap(),
+            machine: resume.finish().unwrap().unwrap(),
         }
     }
 

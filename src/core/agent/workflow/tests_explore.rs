@@ -4,6 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::memory::OutputPlace;
 use super::testing::*;
 use super::tests_monitor::{Map, Monitor, STRANGER};
 use super::*;
@@ -120,6 +121,35 @@ impl Watched {
         let folded = self.fold.workflow().ok_or("nothing is folded")?;
         if !folded.stands_as(&self.machine) {
             return Err("the machine of the entries is another one".to_owned());
+        }
+        self.restores(effects)
+    }
+
+    /// A checkpoint among these effects gives the machine as well.
+    fn restores(&self, effects: &[WorkflowEffect]) -> Result<(), String> {
+        let drafts = effects.iter().filter_map(|effect| match effect {
+            WorkflowEffect::Append(drafts) => Some(recorded(drafts)),
+            _ => None,
+        });
+        for (action, _) in drafts.flatten() {
+            let Some(record) = action.checkpoint else {
+                continue;
+            };
+            let Workflow {
+                definition,
+                started,
+                outputs,
+                ..
+            } = &self.machine;
+            let output = |place: &OutputPlace| Some(outputs.text(place.number).to_owned());
+            let restored = Workflow::restored(definition, started, &record, output);
+            let is_same = |restored: Workflow| {
+                // A seal may follow in the same step.
+                action.outcome.is_some() || restored.stands_as(&self.machine)
+            };
+            if !restored.is_some_and(is_same) {
+                return Err("the machine of the checkpoint is another one".to_owned());
+            }
         }
         Ok(())
     }

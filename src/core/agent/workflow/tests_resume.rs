@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::entry::CheckpointRecord;
+use super::checkpoint::CheckpointRecord;
+use super::memory::Memory;
 use super::testing::*;
 use super::*;
 use crate::contract::FailureStrategy::FailFast;
@@ -43,10 +44,10 @@ fn goes_on(driven: &mut Driven, open: &mut VecDeque<u64>) -> bool {
 fn a_checkpoint_follows_from_the_entries_up_to_it_alone() {
     let changes: [fn(&mut CheckpointRecord); 5] = [
         |stated| stated.completed_step_id = id("other"),
-        |stated| stated.context = Digest::ZERO,
-        |stated| stated.memory_snapshot = Digest::ZERO,
+        |stated| stated.context.entries += 1,
+        |stated| stated.memory_snapshot = Memory::default(),
         |stated| stated.step_index = Some(9),
-        |stated| stated.step_outputs = Digest::ZERO,
+        |stated| stated.step_outputs.digest = Digest::ZERO,
     ];
     let mut fold = WorkflowFold::new(Arc::new(every_shape()));
     let mut driven = Driven::new(every_shape(), "given");
@@ -99,6 +100,67 @@ fn a_checkpoint_follows_from_the_entries_up_to_it_alone() {
     assert_eq!(stated, expected);
 }
 
+/// 003/INV-CP-001: no other entry before the checkpoint is needed than entry 0 and those of the outputs that it names.
+#[test]
+fn a_checkpoint_gives_the_machine_without_the_entries_before_it() {
+    let mut driven = Driven::new(every_shape(), "given");
+    let (mut open, mut resumed) = (numbers(&driven), 0);
+    while goes_on(&mut driven, &mut open) && driven.outcome().is_none() {
+        let entries = stored(&driven.drafts);
+        let mut all = entries.iter();
+        let last = all.rposition(|entry| entry.action.checkpoint.is_some());
+        let last = last.unwrap();
+        let record = entries[last].action.checkpoint.as_ref().unwrap();
+        let places = &record.step_outputs.runs;
+        let is_named = |seq: u64| places.iter().any(|place| place.entry == seq);
+        let mut resume = WorkflowResume::new(Arc::new(every_shape()));
+        for (at, entry) in entries.iter().enumerate() {
+            let seq = entry.action.seq;
+            if at >= last || seq == 0 || is_named(seq) {
+                // What an earlier entry decided is not read.
+                let mut entry = entry.clone();
+                if at < last {
+                    entry.action.begun.clear();
+                    entry.action.state_digest = Digest::ZERO;
+                }
+                resume.take(entry);
+            }
+        }
+        let machine = resume.finish().unwrap().unwrap();
+        assert!(machine.stands_as(&driven.machine), "{last}");
+        resumed += 1;
+    }
+    assert_eq!(resumed, 5);
+}
+
+/// 003/INV-CP-001: what is saved is checked against the digests of its entry before it is used.
+#[test]
+fn a_checkpoint_that_does_not_fit_its_entry_gives_no_machine() {
+    let mut driven = Driven::new(every_shape(), "given");
+    let mut open = numbers(&driven);
+    for _ in 0..3 {
+        assert!(goes_on(&mut driven, &mut open));
+    }
+    let changes: [fn(&mut CheckpointRecord); 5] = [
+        |stated| stated.context.entries += 1,
+        |stated| stated.context.started = Digest::ZERO,
+        |stated| stated.memory_snapshot = Memory::default(),
+        |stated| stated.step_outputs.digest = Digest::ZERO,
+        |stated| stated.step_outputs.runs.clear(),
+    ];
+    for change in changes {
+        let mut resume = WorkflowResume::new(Arc::new(every_shape()));
+        for mut entry in stored(&driven.drafts) {
+            if let Some(record) = &mut entry.action.checkpoint {
+                change(record);
+            }
+            resume.take(entry);
+        }
+        let fault = resume.finish().unwrap_err();
+        assert_eq!(fault.field, "checkpoint");
+    }
+}
+
 /// 003/INV-CP-002
 #[test]
 fn a_workflow_of_its_entries_goes_on_after_its_checkpoint_as_one_that_never_stopped() {
@@ -114,7 +176,7 @@ fn a_workflow_of_its_entries_goes_on_after_its_checkpoint_as_one_that_never_stop
             assert!(driven.outcome().is_some());
             break;
         };
-        let mut resumed = Driven::folded(&definition, &driven.drafts);
+        let mut resumed = Driven::resumed(&definition, &driven.drafts);
         resumed.take(WorkflowEventKind::Resumed);
         for (_, place) in resumed.begun() {
             let first = place.split(['/', '.']).next();
