@@ -131,6 +131,7 @@ const fn name_of(event: &EventKind) -> &'static str {
     match event {
         EventKind::RunStarted(_) => "run_started",
         EventKind::Probed(_) => "probed",
+        EventKind::CallStreamed(_) => "call_streamed",
         EventKind::InferenceReturned(_) => "inference_returned",
         EventKind::InferenceFailed(_) => "inference_failed",
         EventKind::ToolReturned(returned) => match returned.outcome {

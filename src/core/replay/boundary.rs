@@ -49,6 +49,7 @@ impl Replayer {
             }
             EventKind::RunStarted(started) => self.check_opening(entry, started),
             EventKind::Probed(_)
+            | EventKind::CallStreamed(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)

@@ -410,6 +410,7 @@ impl Replayer {
                 | Output::Delegate(_)
                 | Output::Arm(_)
                 | Output::Delta { .. }
+                | Output::Thinking { .. }
                 | Output::Close(_)
                 | Output::Cancel
                 | Output::Done(_) => {}

@@ -230,6 +230,7 @@ impl WhatIf {
                 | Output::Ask(_)
                 | Output::Arm(_)
                 | Output::Delta { .. }
+                | Output::Thinking { .. }
                 | Output::Close(_)
                 | Output::Cancel
                 | Output::Done(_) => {}

@@ -236,3 +236,45 @@ impl CallEnd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 000/4.tool.4: a call began when its tool was called, not when its message was judged or its wait in a queue began.
+    #[test]
+    fn a_call_began_when_its_tool_was_called() {
+        let result = |started_at_ms| {
+            CallEnd::Returned(CallResult {
+                bytes_in: 2,
+                bytes_out: 1,
+                cut: false,
+                duration_ms: 10,
+                error: None,
+                mismatch: None,
+                started_at_ms,
+                status: EnvelopeStatus::Ok,
+            })
+        };
+        let called = |end: CallEnd| {
+            let execution = Execution {
+                number: 0,
+                turn: 1,
+                attempt: 1,
+                began_at_ms: 43,
+                ended_at_ms: Some(90),
+                child: None,
+                exchanges: Vec::new(),
+                end: Some(end),
+                late: None,
+                dropped: None,
+            };
+            execution.called_at_ms()
+        };
+        assert_eq!(called(result(80)), 80);
+        assert_eq!(called(CallEnd::TimedOut), 43);
+        // A clock that is not the run's moves no call out of its execution.
+        assert_eq!(called(result(7)), 43);
+        assert_eq!(called(result(1_000)), 90);
+    }
+}

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::{BATCH, ExecutionContract, FlowAction, Ruling, SessionTool, StepsLeft};
-use crate::kernel::FlowRecord;
+use crate::kernel::{CallStreamed, FlowRecord};
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
 
 /// A call that a message of the model asked for: of the message itself, or in a batch.
@@ -66,6 +66,11 @@ impl RequestedCalls {
             .iter()
             .flat_map(|call| read(inference, call))
             .collect();
+    }
+
+    /// A call of an arriving message starts. It is counted with its message.
+    pub(super) fn take_early(&mut self, streamed: &CallStreamed) {
+        self.last = read(Some(streamed.inference), &streamed.invocation);
     }
 
     /// Takes what rules of `flow` decided about the calls.

@@ -36,6 +36,9 @@ pub struct Request {
     pub left_out: Option<String>,
     /// The cost, if known.
     pub cost_micro_usd: Option<u64>,
+    /// True if an attempt of the closing turn failed although its message is in the conversation: it asked for
+    /// withheld tools, or its report was broken.
+    pub failed_in_closing: bool,
 }
 
 /// The purpose of a request.
@@ -77,6 +80,10 @@ pub enum RequestEnd {
         not_found: bool,
         /// Parameters that the provider names as the ones it does not take.
         parameters: Vec<Parameter>,
+        /// True if the same request would fail again.
+        permanent: bool,
+        /// Milliseconds that the provider asked to wait.
+        retry_after_ms: Option<u64>,
         /// The status of the HTTP response, where there was one.
         status: Option<u16>,
         /// True if the provider says that it does not have the model.
@@ -106,7 +113,7 @@ impl Request {
     /// Returns true if it brought a canonical message, and the attempt did not fail of it: a message that was cut, refused or empty is left
     /// out.
     pub fn succeeded(&self) -> bool {
-        self.is_ok() && self.kept != Some(false)
+        self.is_ok() && self.kept != Some(false) && !self.failed_in_closing
     }
 
     /// Returns true if a canonical message came in time.
@@ -156,18 +163,21 @@ impl RequestEnd {
             message: fault.message.clone(),
             not_found: is_elsewhere(fault),
             parameters: fault.parameters.clone(),
+            permanent: fault.permanent,
+            retry_after_ms: fault.retry_after_ms,
             status: fault.status,
             unknown_model: fault.unknown_model,
         }
     }
 }
 
-/// Returns true if the answer is not from a model's API: the address has nothing, rejects such requests, redirects or serves a
-/// web page. A page with any other status comes from a proxy whose server is down.
+/// Returns true if the answer is not from a model's API: the address has nothing, rejects such requests,
+/// redirects, speaks another protocol or serves a web page. A page with any other status comes from a proxy
+/// whose server is down.
 fn is_elsewhere(fault: &ProviderFault) -> bool {
     match fault.status {
         Some(404 | 405 | 501) => !fault.unknown_model || has_web_page(&fault.message),
-        Some(300..=399) => true,
+        Some(100..=199 | 300..=399) => true,
         Some(200..=299) => has_web_page(&fault.message),
         _ => false,
     }
@@ -205,6 +215,7 @@ impl Requests {
             cost_micro_usd: None,
             end: None,
             ended_at_ms: None,
+            failed_in_closing: false,
             kept: None,
             left_out: None,
             number: activities.begin(Activity::Request(inference)),
@@ -252,6 +263,30 @@ impl Requests {
         {
             request.kept = Some(kept);
             request.left_out = note.filter(|_| !kept).cloned();
+            activities.end(request.number);
+        }
+    }
+
+    /// Records that a message of the closing turn is in the conversation, before COMMIT decides about it.
+    pub(super) fn keep(&mut self, inference: InferenceSeq) {
+        if let Some(request) = self.0.get_mut(&inference)
+            && request.kept.is_none()
+        {
+            request.kept = Some(true);
+        }
+    }
+
+    /// Records the decision of COMMIT about a message of the closing turn that is kept.
+    pub(super) fn decide(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        answered: bool,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference)
+            && request.kept == Some(true)
+        {
+            request.failed_in_closing = !answered;
             activities.end(request.number);
         }
     }

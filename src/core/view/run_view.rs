@@ -13,12 +13,12 @@ use super::tree_usage::UsageTotals;
 use super::turns::{Activities, Turns};
 use super::work_changes::{WorkChanges, changes_files};
 use super::{Approvals, Entry, Preflight, RequestEnd, RunStart};
-use crate::contract::ExecutionContract;
+use crate::contract::{ExecutionContract, ToolPolicy};
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, FlowRecord,
     InferenceReturned, LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
 };
-use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
+use crate::message::{Digest, InferenceSeq, ProtocolAdapterResult, RunId, ToolOutcome, Usage};
 
 mod effects;
 mod facts;
@@ -102,6 +102,8 @@ pub struct RunView {
     /// True if the process before the last one had suspended the run.
     was_suspended: bool,
     turns: Turns,
+    /// The request of the closing turn whose message asks for calls: COMMIT decides whether it is an answer.
+    undecided: Option<InferenceSeq>,
     usage: UsageTotals,
     work_changes: WorkChanges,
 }
@@ -162,6 +164,7 @@ impl RunView {
             suspended: false,
             was_suspended: false,
             turns: Turns::default(),
+            undecided: None,
             usage: UsageTotals::default(),
             work_changes: WorkChanges::default(),
         }
@@ -245,9 +248,20 @@ impl RunView {
             && let Some(judged) = self.judged.take()
         {
             let kept = self.conversation != Some(action.conversation_digest);
-            let note = action.note.as_ref();
+            if kept && self.undecided.is_some() {
+                self.requests.keep(judged);
+            } else {
+                let note = action.note.as_ref();
+                self.requests
+                    .settle(&mut self.activities, judged, kept, note);
+            }
+        }
+        if action.from == State::Commit
+            && let Some(undecided) = self.undecided.take()
+        {
+            let answered = action.outcome.is_some_and(|end| end.class.is_success());
             self.requests
-                .settle(&mut self.activities, judged, kept, note);
+                .decide(&mut self.activities, undecided, answered);
         }
         self.conversation = Some(action.conversation_digest);
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
@@ -299,7 +313,7 @@ impl RunView {
     fn waits_for_ends(&mut self, action: &Action) {
         if action.to != State::Execute {
             self.clock.unpark(self.at_ms);
-        } else if action.effects.contains(&EffectRecord::Cancel) {
+        } else if action.from == State::Execute && action.effects.contains(&EffectRecord::Cancel) {
             self.clock.park(self.at_ms);
         }
     }
@@ -361,6 +375,11 @@ impl RunView {
         match event {
             EventKind::RunStarted(started) => self.started(started),
             EventKind::Probed(probed) => self.preflight.probed.clone_from(&probed.targets),
+            EventKind::CallStreamed(streamed) => {
+                if action.kind != EntryKind::Ignored {
+                    self.requested.take_early(streamed);
+                }
+            }
             EventKind::InferenceReturned(returned) => self.returned(action, returned),
             EventKind::InferenceFailed(failed) => {
                 if let Some(usage) = &failed.usage {
@@ -412,6 +431,7 @@ impl RunView {
         }
         if in_time && !self.requests.is_beside(inference) {
             self.judged = Some(inference);
+            self.undecided = self.is_undecided(result).then_some(inference);
             self.requested
                 .take(Some(inference), result.canonical_message.as_ref());
         }
@@ -426,6 +446,18 @@ impl RunView {
                 self.at_ms,
             );
         }
+    }
+
+    /// True if a message of the closing turn asks for calls, which are withheld, and its text is no answer by itself.
+    fn is_undecided(&self, result: &ProtocolAdapterResult) -> bool {
+        let Some(message) = &result.canonical_message else {
+            return false;
+        };
+        let has_text = !message.is_blank() || result.withheld.is_some_and(|held| !held.blank);
+        let (report, form) = (&self.contract.final_report, &self.contract.response_format);
+        let answers = has_text && report.is_none() && form.is_none();
+        let violates = self.contract.tool_policy == ToolPolicy::Forbidden;
+        self.closing.is_some() && !message.tool_calls.is_empty() && !answers && !violates
     }
 
     fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
