@@ -1,56 +1,78 @@
-//! A server that a run uses, and its restarts (001 §6). Does not know which calls are made, and never repeats one.
+//! A server that a run uses, and the one that takes its place after a restart (001 §6). Does not know which calls are made.
 //!
-//! A server that is down is started again by the next call that needs it: at once, and after a start that failed not before 1, 2, 5, 10,
-//! 30 and then every 60 seconds have passed. Nothing happens between calls. Runs that shared the server share these delays, and the
-//! server that comes up. A call that timed out is no proof that its server is down: the next call asks it for a sign of life first.
+//! A call that needs a server which is down waits for its start, within the call's timeout. After a start that failed, the first call
+//! gets the reason, and the others end until the next start is under way. A call that timed out is no proof that its server is down:
+//! the next call asks it for a sign of life first. That question outlasts the call, so that a server which hangs is replaced however
+//! short the timeout of calls is. No call is repeated, except one that the server refused because its session had expired: that one
+//! did not begin.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::Timeouts;
-use super::pool::{Key, ServerHost};
+use super::CallTerms;
+use super::mcp::NotBegun;
+use super::restart_loop::RestartLoop;
+use super::restarts::State;
 use super::running::RunningServer;
-use super::{CallTerms, ToolServerError};
 use monolith_core::contract::ToolPin;
 use monolith_core::kernel::CallOrder;
-use monolith_core::message::{ToolOutcome, char_prefix};
-
-/// Bytes of a fault's detail that are recorded.
-const DETAIL_BYTES: usize = 2_048;
+use monolith_core::message::ToolOutcome;
 
 /// A server as one run holds it: another one may take its place.
 #[derive(Debug)]
 pub(super) struct KeptServer {
-    current: Mutex<Arc<RunningServer>>,
-    host: ServerHost,
-    key: Key,
-    timeouts: Timeouts,
+    /// Cancelled once the run leaves the server.
+    closing: CancellationToken,
+    current: Mutex<Current>,
+    name: String,
+}
+
+/// The result of asking a server for a sign of life: true if it gave one; `None` while it has time to.
+type Probe = watch::Receiver<Option<bool>>;
+
+#[derive(Debug)]
+struct Current {
+    /// The failed starts in its place that calls of this run know of.
+    known_failures: usize,
+    /// The last question for a sign of life.
+    probe: Option<Probe>,
+    server: Arc<RunningServer>,
 }
 
 impl KeptServer {
-    pub(super) fn new(
-        server: Arc<RunningServer>,
-        key: Key,
-        host: ServerHost,
-        timeouts: Timeouts,
-    ) -> Self {
+    pub(super) fn new(server: Arc<RunningServer>, restarts: &RestartLoop) -> Self {
+        restarts.watch(&server);
+        let name = restarts.key.name.clone();
+        let current = Mutex::new(Current {
+            known_failures: 0,
+            probe: None,
+            server,
+        });
         Self {
-            current: Mutex::new(server),
-            host,
-            key,
-            timeouts,
+            closing: CancellationToken::new(),
+            current,
+            name,
         }
     }
 
     /// The server that calls go to now.
     pub(super) fn current(&self) -> Arc<RunningServer> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut current = self.lock();
+        while let Some(next) = current.server.successor() {
+            *current = Current {
+                known_failures: 0,
+                probe: None,
+                server: next,
+            };
+        }
+        Arc::clone(&current.server)
     }
 
-    /// Performs one call to its end, of a tool with that pin; starts the server again first where it is down.
+    /// Performs one call to its end, of a tool with that pin; waits first for a server that is down.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -58,99 +80,129 @@ impl KeptServer {
         order: &CallOrder,
         terms: &CallTerms<'_>,
     ) -> ToolOutcome {
-        let server = self.current();
-        if server.is_sound() {
-            return server.call(tool, expected, order, terms).await;
+        let (began, whole) = (Instant::now(), Duration::from_millis(terms.timeout_ms));
+        let rest_ms = || {
+            let rest = whole.saturating_sub(began.elapsed()).as_micros();
+            u64::try_from(rest.div_ceil(1_000)).unwrap_or(u64::MAX)
+        };
+        let mut not_begun = None;
+        loop {
+            let mut server = self.current();
+            if !server.is_sound() {
+                server = tokio::select! {
+                    biased;
+                    () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
+                    found = Box::pin(self.sound(&server)) => match found {
+                        Ok(server) => server,
+                        Err(outcome) => return outcome,
+                    },
+                    () = tokio::time::sleep(Duration::from_millis(rest_ms())) => {
+                        return ToolOutcome::RestartInProgress;
+                    }
+                };
+            }
+            let terms = CallTerms {
+                timeout_ms: rest_ms(),
+                ..*terms
+            };
+            match (server.call(tool, expected, order, &terms).await, not_begun) {
+                (Ok(outcome), _) => return outcome,
+                (Err(NotBegun(outcome)), None) => not_begun = Some(outcome),
+                (Err(NotBegun(outcome)), Some(_)) => return *outcome,
+            }
         }
-        let began = Instant::now();
-        let timeout = Duration::from_millis(terms.timeout_ms);
-        let server = tokio::select! {
-            biased;
-            () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
-            found = Box::pin(self.sound(server, terms.cancel)) => match found {
-                Ok(server) => server,
-                Err(outcome) => return outcome,
-            },
-            () = tokio::time::sleep(timeout) => return ToolOutcome::RestartInProgress,
-        };
-        let rest = timeout.saturating_sub(began.elapsed()).as_millis();
-        let terms = CallTerms {
-            timeout_ms: u64::try_from(rest).unwrap_or(u64::MAX),
-            ..*terms
-        };
-        server.call(tool, expected, order, &terms).await
     }
 
     /// The server where it gives a sign of life, else another one in its place.
     async fn sound(
         &self,
-        doubtful: Arc<RunningServer>,
-        cancel: &CancellationToken,
+        doubtful: &Arc<RunningServer>,
     ) -> Result<Arc<RunningServer>, ToolOutcome> {
-        let Some(restarts) = doubtful.restarts() else {
-            return Ok(Arc::clone(&doubtful));
+        let Some((restarts, ended)) = doubtful.restarts() else {
+            return Ok(Arc::clone(doubtful));
         };
-        let mut restarts = restarts.lock().await;
-        let current = self.current();
-        if !Arc::ptr_eq(&current, &doubtful) {
-            // Another call of this run was first.
-            return Ok(current);
+        if !doubtful.is_closed() {
+            let mut probe = self.probe(doubtful);
+            let answer = probe.wait_for(Option::is_some).await;
+            if matches!(answer.as_deref(), Ok(Some(true))) {
+                return Ok(Arc::clone(doubtful));
+            }
         }
-        if doubtful.is_sound() || (!doubtful.is_closed() && doubtful.answers(cancel).await) {
-            return Ok(current);
-        }
-        doubtful.give_up();
-        if restarts.is_waiting(Instant::now()) {
+        // It is no running server to anyone any more.
+        ended.cancel();
+        restarts.hurry();
+        let known_failures = self.lock().known_failures;
+        let mut states = restarts.states();
+        let is_waiting = match &*states.borrow() {
+            State::Failed { failed, .. } => *failed <= known_failures,
+            State::Starting | State::Up(_) => false,
+        };
+        if is_waiting {
             return Err(ToolOutcome::RestartInProgress);
         }
-        match self.start(cancel).await {
-            Ok(server) => {
-                let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-                *current = Arc::clone(&server);
-                Ok(server)
+        let known = states.wait_for(|state| !matches!(state, State::Starting));
+        let failure = match known.await.as_deref() {
+            Ok(State::Failed { detail, failed }) => Some((detail.clone(), *failed)),
+            Ok(State::Starting | State::Up(_)) | Err(_) => None,
+        };
+        match failure {
+            Some((detail, failed)) => {
+                self.lock().known_failures = failed;
+                Err(ToolOutcome::RestartFailed { detail })
             }
-            Err(fault) if matches!(*fault, ToolServerError::Cancelled) => {
-                Err(ToolOutcome::Cancelled)
-            }
-            Err(fault) => {
-                restarts.note_failure(Instant::now());
-                let detail = self.host.scrub.owned_text(format!("failed to {fault}"));
-                tracing::error!(server = %self.key.name, failed = restarts.failed(), "a tool server did not come up again: {detail}");
-                Err(ToolOutcome::RestartFailed {
-                    detail: char_prefix(&detail, DETAIL_BYTES).to_owned(),
-                })
-            }
+            None => Ok(self.current()),
         }
     }
 
-    async fn start(
-        &self,
-        cancel: &CancellationToken,
-    ) -> Result<Arc<RunningServer>, Arc<ToolServerError>> {
-        tracing::error!(server = %self.key.name, "a tool server is down and is started again");
-        let timeouts = (self.timeouts, &self.host.scrub);
-        if self.key.spec.is_shared() {
-            // It takes the place of the one that is down.
-            return self
-                .host
-                .pool
-                .server(&self.key, None, timeouts, cancel)
-                .await;
+    /// Asks for a sign of life, unless that is under way. The question outlasts the call.
+    fn probe(&self, doubtful: &Arc<RunningServer>) -> Probe {
+        let mut current = self.lock();
+        let is_current = Arc::ptr_eq(&current.server, doubtful);
+        let open = current.probe.as_ref().filter(|_| is_current);
+        if let Some(open) =
+            open.filter(|open| open.borrow().is_none() && open.has_changed().is_ok())
+        {
+            return open.clone();
         }
-        let own = self.key.start(timeouts, cancel).await;
-        own.map(Arc::new).map_err(Arc::new)
+        let (answer, probe) = watch::channel(None);
+        let (server, closing) = (Arc::clone(doubtful), self.closing.clone());
+        tokio::spawn(async move {
+            let answers = server.answers(&closing).await;
+            if let Some((restarts, ended)) = server.restarts()
+                && !answers
+                && !closing.is_cancelled()
+            {
+                ended.cancel();
+                restarts.hurry();
+            }
+            // The run that leaves the server waits for the answer, and then may be the last one to hold it.
+            drop(server);
+            answer.send_replace(Some(answers));
+        });
+        if is_current {
+            current.probe = Some(probe.clone());
+        }
+        probe
     }
 
     /// Leaves the server; stops it where no other run uses it. Returns what its sandbox threw away, in words.
     pub(super) async fn close(self) -> Option<String> {
-        let name = self.key.name;
-        let current = self
-            .current
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let discarded = Arc::into_inner(current)?.close().await?;
+        self.closing.cancel();
+        let probe = self.lock().probe.take();
+        if let Some(mut probe) = probe {
+            // Without an answer the task has ended as well.
+            let _ = probe.wait_for(Option::is_some).await;
+        }
+        let server = self.current();
+        let Self { current, name, .. } = self;
+        drop(current);
+        let discarded = Arc::into_inner(server)?.close().await?;
         Some(format!(
             "{name}: the sandbox threw away what it wrote to {discarded}"
         ))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

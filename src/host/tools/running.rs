@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::address_guard::{AddressGuard, SystemResolver};
 use super::builtin::Builtins;
 use super::envelope::ToolResponse;
-use super::mcp::{Endpoint, McpServer, Timeouts};
+use super::mcp::{Endpoint, McpServer, NotBegun, Timeouts};
 use super::named_files::MissingNames;
 use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
@@ -44,8 +44,10 @@ pub(super) enum RunningServer {
     Mcp {
         /// Given back when it is closed.
         _alive: Option<Alive>,
-        /// The starts that were tried in its place, once it is down.
-        restarts: Mutex<Restarts>,
+        /// Ends the starts in its place, before the connection ends.
+        in_use: DropGuard,
+        /// The starts in its place, once it is down.
+        restarts: Arc<Restarts<Self>>,
         server: Box<McpServer>,
     },
 }
@@ -97,7 +99,7 @@ impl RunningServer {
                 let pins = offer::pins(BUILTIN, &offered);
                 let offer = Arc::new(Offer {
                     tools: offered,
-                    unusable: Vec::new(),
+                    ..Offer::default()
                 });
                 let tools = Box::new(tools);
                 return Ok(Self::Builtin { offer, pins, tools });
@@ -203,9 +205,11 @@ impl RunningServer {
                 Box::pin(McpServer::connect(named, place, timeouts, cancel)).await?
             }
         };
+        let restarts = Arc::<Restarts<Self>>::default();
         Ok(Self::Mcp {
             _alive: None,
-            restarts: Mutex::default(),
+            in_use: restarts.unused().clone().drop_guard(),
+            restarts,
             server: Box::new(server),
         })
     }
@@ -231,9 +235,13 @@ impl RunningServer {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => self,
             Self::Mcp {
-                restarts, server, ..
+                in_use,
+                restarts,
+                server,
+                ..
             } => Self::Mcp {
                 _alive: Some(alive),
+                in_use,
                 restarts,
                 server,
             },
@@ -272,19 +280,20 @@ impl RunningServer {
         }
     }
 
-    /// It is down: it is no running server to anyone any more.
-    pub(super) fn give_up(&self) {
-        if let Self::Mcp { server, .. } = self {
-            server.give_up();
+    /// The starts in its place, and the token that is cancelled once it is down; `None` if it cannot be down.
+    pub(super) fn restarts(&self) -> Option<(&Arc<Restarts<Self>>, &CancellationToken)> {
+        match self {
+            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
+            Self::Mcp {
+                restarts, server, ..
+            } => Some((restarts, server.ended())),
         }
     }
 
-    /// The starts that were tried in its place; `None` if it cannot be down.
-    pub(super) const fn restarts(&self) -> Option<&Mutex<Restarts>> {
-        match self {
-            Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
-            Self::Mcp { restarts, .. } => Some(restarts),
-        }
+    /// The server that is up in its place.
+    pub(super) fn successor(&self) -> Option<Arc<Self>> {
+        let (restarts, _) = self.restarts()?;
+        restarts.successor()
     }
 
     /// True if no call can reach it any more.
@@ -344,14 +353,17 @@ impl RunningServer {
     }
 
     /// Performs one call to its end, of a tool with that pin.
+    ///
+    /// # Errors
+    /// The server is down now, and did not begin the call.
     pub(super) async fn call(
         &self,
         tool: &str,
         expected: ToolPin,
         order: &CallOrder,
         terms: &CallTerms<'_>,
-    ) -> ToolOutcome {
-        match self {
+    ) -> Result<ToolOutcome, NotBegun> {
+        Ok(match self {
             Self::Builtin { pins, .. } | Self::Host { pins, .. } | Self::Web { pins, .. }
                 if pins.get(tool) != Some(&expected) =>
             {
@@ -373,15 +385,25 @@ impl RunningServer {
                 trace_outcome(order, &outcome);
                 outcome
             }
-            Self::Mcp { server, .. } => Box::pin(server.call(tool, expected, order, terms)).await,
-        }
+            Self::Mcp { server, .. } => {
+                return Box::pin(server.call(tool, expected, order, terms)).await;
+            }
+        })
     }
 
     /// Stops it: closes its input, waits shortly, then ends its process group. Returns what its sandbox threw away, in words.
     pub(super) async fn close(self) -> Option<String> {
         match self {
             Self::Builtin { .. } | Self::Host { .. } | Self::Web { .. } => None,
-            Self::Mcp { server, _alive, .. } => server.close().await,
+            Self::Mcp {
+                server,
+                _alive,
+                in_use,
+                ..
+            } => {
+                drop(in_use);
+                server.close().await
+            }
         }
     }
 }

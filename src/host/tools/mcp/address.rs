@@ -9,6 +9,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::call_client::CallClient;
+use super::refusal::without_secrets;
 use crate::inference::{Proxies, through};
 use crate::tools::oauth::Authorization;
 use crate::tools::{ToolServerError, http_client};
@@ -67,7 +68,7 @@ impl Address {
         })
     }
 
-    /// The transport over streamable HTTP. It does not renew an expired session: that would repeat a request.
+    /// The transport over streamable HTTP. It does not renew an expired session: another connection does, which compares the pins.
     pub(super) fn streamable(self) -> StreamableHttpClientTransport<CallClient> {
         let headers = self.headers.into_iter();
         let headers = headers.filter_map(|(name, value)| Some((name?, value)));
@@ -76,20 +77,6 @@ impl Address {
             .reinit_on_expired_session(false);
         let client = CallClient::new(self.client, self.authorization);
         StreamableHttpClientTransport::with_client(client, config)
-    }
-}
-
-/// The address without user, password and query.
-pub(super) fn without_secrets(url: &str) -> String {
-    let end = url.find(['?', '#']).unwrap_or(url.len());
-    let shown = url.get(..end).unwrap_or_default();
-    match (shown.find("://"), shown.rfind('@')) {
-        (Some(scheme), Some(at)) if at > scheme => format!(
-            "{}{}",
-            shown.get(..scheme + 3).unwrap_or_default(),
-            shown.get(at + 1..).unwrap_or_default()
-        ),
-        _ => shown.to_owned(),
     }
 }
 

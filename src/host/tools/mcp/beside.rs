@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::call_result::{self, CallResult, Resource};
+use super::call_result::{self, Block, CallResult};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::Described;
 use monolith_core::contract::Beside;
@@ -22,17 +22,6 @@ pub(super) enum BesideTool {
     ListResourceTemplates,
     ListResources,
     ReadResource,
-}
-
-#[derive(Deserialize)]
-struct Contents {
-    contents: Vec<Resource>,
-}
-
-#[derive(Deserialize)]
-struct Prompt<'a> {
-    #[serde(borrow)]
-    messages: Vec<PromptMessage<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -151,34 +140,33 @@ impl BesideTool {
         }
     }
 
-    /// Decodes the result: a list as its JSON, the texts and bytes of a resource, the messages of a prompt after their roles.
+    /// Decodes the result: a list as its JSON, the texts and bytes of a resource, the messages of a prompt after their roles. Any
+    /// other form becomes its JSON.
     pub(super) fn decode(self, result: &RawValue) -> Result<CallResult, String> {
-        call_result::decode_with(result, |result| match self {
-            Self::ListPrompts | Self::ListResourceTemplates | Self::ListResources => {
-                Ok(ToolResponse::of_text(result.get().to_owned()))
-            }
-            Self::ReadResource => {
-                let Contents { contents } = parse(result)?;
-                let mut response = ToolResponse::default();
-                for resource in contents {
-                    call_result::take_resource(&mut response, resource)?;
+        call_result::decode_with(result, |result| {
+            let items = match self {
+                Self::ListPrompts | Self::ListResourceTemplates | Self::ListResources => None,
+                Self::ReadResource => result.items("contents")?,
+                Self::GetPrompt => result.items("messages")?,
+            };
+            let Some(items) = items else {
+                return Ok(ToolResponse::of_text(result.text()));
+            };
+            let mut response = ToolResponse::default();
+            for item in items {
+                if self == Self::ReadResource {
+                    Block::of_resource(item).push_to(&mut response);
+                    continue;
                 }
-                Ok(response)
-            }
-            Self::GetPrompt => {
-                let Prompt { messages } = parse(result)?;
-                let mut response = ToolResponse::default();
-                for (index, PromptMessage { content, role }) in messages.iter().enumerate() {
-                    response.push_text(format!("{role}:"));
-                    call_result::take_block(&mut response, content)
-                        .map_err(|error| format!("message {index}: {error}"))?;
+                match serde_json::from_str(item.get()) {
+                    Ok(PromptMessage { content, role }) => {
+                        response.push_text(format!("{role}:"));
+                        Block::of(content).push_to(&mut response);
+                    }
+                    Err(_) => response.push_text(item.get().to_owned()),
                 }
-                Ok(response)
             }
+            Ok(response)
         })
     }
-}
-
-fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T, String> {
-    serde_json::from_str(text.get()).map_err(|error| error.to_string())
 }

@@ -1,9 +1,10 @@
-//! The HTTP client of rmcp's transport: posts calls with the bytes of their arguments and keeps their answers, and leaves every other
-//! request to rmcp's own client.
+//! The HTTP client of rmcp's transport: posts requests, calls with the bytes of their arguments, and keeps the answers to calls. It
+//! leaves notifications, answers and streams to rmcp's own client.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -24,7 +25,9 @@ use sse_stream::Sse;
 use super::authorized::{refusal, send_with_token, with_token};
 use super::event_stream::{Broken, Events, events};
 use super::frame_head::FrameHead;
-use super::pending::{Awaited, PendingResponse, Received, encode};
+use super::frame_text;
+use super::pending::{Awaited, PendingResponse, Received, Unanswered, encode};
+use super::refusal::{Refusal, encoding};
 use crate::tools::oauth::{Authorization, Challenge};
 
 /// Maximum size of an answer that is no stream.
@@ -41,6 +44,8 @@ pub(super) struct CallClient {
     authorization: Option<Arc<Authorization>>,
     awaited: Awaited,
     client: Client,
+    /// True if the server refused the stream beside the calls, which may bring answers.
+    has_no_stream: Arc<AtomicBool>,
 }
 
 impl CallClient {
@@ -49,6 +54,7 @@ impl CallClient {
             authorization,
             awaited: Awaited::default(),
             client,
+            has_no_stream: Arc::default(),
         }
     }
 
@@ -70,48 +76,84 @@ impl CallClient {
         in_session: bool,
     ) -> Result<StreamableHttpPostResponse, Fault> {
         let status = response.status();
-        match status {
-            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
-                return Ok(StreamableHttpPostResponse::Accepted);
-            }
-            StatusCode::NOT_FOUND if in_session => return Err(StreamableHttpError::SessionExpired),
-            _ => {}
+        if status == StatusCode::ACCEPTED
+            && in_session
+            && !self.has_no_stream.load(Ordering::Relaxed)
+        {
+            return Ok(StreamableHttpPostResponse::Accepted);
         }
         let text = |name: &str| {
             let value = response.headers().get(name)?;
             Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
         let session = text(HEADER_SESSION_ID);
-        let kind = text(CONTENT_TYPE.as_str());
-        let is = |mime: &str| kind.as_deref().is_some_and(|kind| kind.starts_with(mime));
-        let json = is(JSON_MIME_TYPE);
-        if !status.is_success() {
-            // A refusal in words of the protocol is the server's answer; without any it is no answer.
-            if json
-                && let Ok(body) = collect(&mut response, ERROR_BYTES).await
-                && !FrameHead::of(&body).answers_unknown_request()
-                && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
-            {
-                return Ok(StreamableHttpPostResponse::Json(error, session));
-            }
-            return Err(unexpected(format!("HTTP {status}")));
-        }
-        if is(EVENT_STREAM_MIME_TYPE) {
+        // Media types compare without case (RFC 9110 §8.3.1).
+        let kind = text(CONTENT_TYPE.as_str()).unwrap_or_default();
+        let kind = kind.trim_start().to_ascii_lowercase();
+        let is_empty = matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT);
+        let is_packed = status.is_success() && encoding(response.headers()).is_some();
+        let is_readable = !is_empty && !is_packed;
+        if status.is_success() && is_readable && kind.starts_with(EVENT_STREAM_MIME_TYPE) {
             let events = self.sorted(events(response), Some(id));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        if !json {
-            return Err(StreamableHttpError::UnexpectedContentType(kind));
-        }
-        let body = collect(&mut response, BODY_BYTES).await?;
-        let head = FrameHead::of(&body);
-        let message = match self.claim(&head) {
-            Some((id, pending)) => pending.fill(id, Ok(Received::Frame(body))),
-            None if head.answers_unknown_request() => return Err(unexpected(TEXT_ID)),
-            None => serde_json::from_slice(&body)
-                .map_err(|error| unexpected(format!("the body is no JSON-RPC: {error}")))?,
+        let http = Refusal::of_http(status, response.headers());
+        let is_json = is_readable && kind.starts_with(JSON_MIME_TYPE);
+        let body = if !is_json {
+            Vec::new()
+        } else if status.is_success() {
+            collect(&mut response, BODY_BYTES).await?
+        } else {
+            let body = collect(&mut response, ERROR_BYTES).await;
+            body.unwrap_or_default()
         };
-        Ok(StreamableHttpPostResponse::Json(message, session))
+        // An error in this body is about this request, whatever its id.
+        let refusal = Refusal::in_frame(&body);
+        let answer = if status == StatusCode::NOT_FOUND && in_session {
+            self.unanswered(id, Unanswered::SessionExpired(refusal), &body)?
+        } else if let Some(refusal) = refusal {
+            self.unanswered(id, Unanswered::Refused(refusal), &body)?
+        } else if !status.is_success() || !is_json {
+            self.unanswered(id, Unanswered::Refused(http), &body)?
+        } else if let Some(refusal) = Refusal::of_body(status, &body) {
+            self.unanswered(id, Unanswered::Refused(refusal), &body)?
+        } else {
+            let head = FrameHead::of(&body);
+            match head.answered_id() {
+                Some(answered) if answered == id => match self.awaited.claim(id) {
+                    Some(pending) => pending.fill(id, Ok(Received::Frame(body))),
+                    None => message_in(&body).map_err(|error| no_message(&error))?,
+                },
+                Some(_) => return Err(unexpected(OTHER_ID)),
+                None if head.answers_unknown_request() => return Err(unexpected(FOREIGN_ID)),
+                None => {
+                    return Err(match message_in(&body) {
+                        Ok(_) => unexpected(NO_ANSWER),
+                        Err(error) => no_message(&error),
+                    });
+                }
+            }
+        };
+        Ok(StreamableHttpPostResponse::Json(answer, session))
+    }
+
+    /// Ends the request with that id, which has no result. rmcp gets the error in `frame` if it reads the request itself.
+    fn unanswered(
+        &self,
+        id: i64,
+        end: Unanswered,
+        frame: &[u8],
+    ) -> Result<ServerJsonRpcMessage, Fault> {
+        if let Some(pending) = self.awaited.claim(id) {
+            return Ok(pending.fill(id, Err(end)));
+        }
+        match end {
+            Unanswered::Lost(reason) => Err(unexpected(reason)),
+            Unanswered::Refused(refusal) => {
+                error_with_id(frame, id).ok_or_else(|| unexpected(refusal.message))
+            }
+            Unanswered::SessionExpired(_) => Err(StreamableHttpError::SessionExpired),
+        }
     }
 
     /// The events of a stream without the answers that are kept here and those to requests that were never made. `call` is the id of
@@ -120,27 +162,37 @@ impl CallClient {
         let client = self.clone();
         let sort = move |event: Result<Sse, SseError>| match event {
             Ok(mut event) => {
-                event.data = event.data.and_then(|data| {
-                    let head = FrameHead::of(data.as_bytes());
-                    match client.claim(&head) {
-                        Some((id, pending)) => {
-                            let frame = Received::Frame(data.into_bytes());
-                            Some(text_of(&pending.fill(id, Ok(frame))))
-                        }
-                        None => (!head.answers_unknown_request()).then_some(data),
-                    }
-                });
+                event.data = event.data.and_then(|data| client.sorted_frame(data, call));
                 Ok(event)
             }
             Err(fault) => {
                 let lost = call.filter(|_| Broken::is_too_large(&fault));
                 let lost = lost.and_then(|id| Some((id, client.awaited.claim(id)?)));
                 let (id, pending) = lost.ok_or(fault)?;
-                let reason = "an event of the answer is larger than 16 MiB";
+                let reason = Unanswered::Lost("an event of the answer is larger than 16 MiB");
                 Ok(Sse::default().data(text_of(&pending.fill(id, Err(reason)))))
             }
         };
         events.map(sort).boxed()
+    }
+
+    /// The frame that rmcp gets for one of a stream.
+    fn sorted_frame(&self, data: String, call: Option<i64>) -> Option<String> {
+        let head = FrameHead::of(data.as_bytes());
+        if let Some((id, pending)) = self.claim(&head) {
+            let frame = Received::Frame(data.into_bytes());
+            return Some(text_of(&pending.fill(id, Ok(frame))));
+        }
+        // An error on the stream of a request is about that request, whatever its id.
+        if let Some(id) = call
+            && head.is_answer()
+            && let Some(refusal) = Refusal::in_frame(data.as_bytes())
+        {
+            let end = Unanswered::Refused(refusal);
+            let answer = self.unanswered(id, end, data.as_bytes());
+            return answer.ok().map(|answer| text_of(&answer));
+        }
+        (!head.answers_unknown_request()).then(|| frame_text::of(data.as_bytes()).into_owned())
     }
 
     /// The slot of the request that a frame answers.
@@ -161,26 +213,18 @@ impl StreamableHttpClient for CallClient {
         _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Fault> {
-        let call = (!is_list(&message)).then(|| self.awaited.note(&message));
-        let Some((id, pending)) = call.flatten() else {
+        let Some(id) = request_id(&message) else {
             let send = |token| {
                 let (uri, message) = (Arc::clone(&uri), message.clone());
                 let (session, headers) = (session_id.clone(), custom_headers.clone());
                 let client = &self.client;
                 client.post_message(uri, message, session, token, headers)
             };
-            return match self.delegate(send).await? {
-                StreamableHttpPostResponse::Json(message, _) if has_text_id(&message) => {
-                    Err(unexpected(TEXT_ID))
-                }
-                StreamableHttpPostResponse::Sse(events, session) => {
-                    let events = self.sorted(events, None);
-                    Ok(StreamableHttpPostResponse::Sse(events, session))
-                }
-                other => Ok(other),
-            };
+            return self.delegate(send).await;
         };
-        let arguments = pending.arguments.as_deref().map(str::to_owned);
+        let call = (!is_list(&message)).then(|| self.awaited.note(&message));
+        let arguments = call.flatten().and_then(|(_, pending)| pending.arguments);
+        let arguments = arguments.as_deref().map(str::to_owned);
         let frame = Bytes::from(encode(&message, arguments)?);
         let accept = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
         let headers: HeaderMap = custom_headers.into_iter().collect();
@@ -239,12 +283,18 @@ impl StreamableHttpClient for CallClient {
             let client = &self.client;
             client.get_stream(uri, session, last, token, headers)
         };
-        Ok(self.sorted(self.delegate(send).await?, None))
+        let stream = self.delegate(send).await;
+        self.has_no_stream.store(stream.is_err(), Ordering::Relaxed);
+        Ok(self.sorted(stream?, None))
     }
 }
 
 /// The reason why a response to a request that was never made is refused.
-const TEXT_ID: &str = "the id of the answer is a text, and ours are numbers";
+const FOREIGN_ID: &str = "the id of the answer is not a whole number; ids of requests are";
+/// The reason why a response to another request is refused.
+const OTHER_ID: &str = "the answer has the id of another request";
+/// The reason why a body with a message that answers nothing is refused.
+const NO_ANSWER: &str = "the body holds no answer to the request";
 
 /// Lists of tools stay rmcp's: they say which arguments of a call become headers.
 const fn is_list(message: &ClientJsonRpcMessage) -> bool {
@@ -252,14 +302,29 @@ const fn is_list(message: &ClientJsonRpcMessage) -> bool {
         if matches!(request.request, ClientRequest::ListToolsRequest(_)))
 }
 
-/// True if rmcp would take "1" for the number 1 of a request of ours.
-fn has_text_id(message: &ServerJsonRpcMessage) -> bool {
-    let id = match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+/// The id of a request.
+fn request_id(message: &ClientJsonRpcMessage) -> Option<i64> {
+    let JsonRpcMessage::Request(request) = message else {
+        return None;
     };
-    matches!(id, Some(RequestId::String(_)))
+    let RequestId::Number(id) = request.id else {
+        return None;
+    };
+    Some(id)
+}
+
+/// A frame as rmcp reads it.
+fn message_in(frame: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
+    serde_json::from_str(&frame_text::of(frame))
+}
+
+/// The error that a frame holds, as the answer to the request with that id.
+fn error_with_id(frame: &[u8], id: i64) -> Option<ServerJsonRpcMessage> {
+    let JsonRpcMessage::Error(error) = message_in(frame).ok()? else {
+        return None;
+    };
+    let id = RequestId::Number(id);
+    Some(JsonRpcMessage::error(error.error, Some(id)))
 }
 
 /// The challenge of a refusal that rmcp's client reports.
@@ -298,6 +363,10 @@ fn without_address(fault: Fault) -> Fault {
 
 fn failed(fault: reqwest::Error) -> Fault {
     StreamableHttpError::Client(fault.without_url())
+}
+
+fn no_message(error: &serde_json::Error) -> Fault {
+    unexpected(format!("the body is not JSON-RPC: {error}"))
 }
 
 fn unexpected(reason: impl Into<Cow<'static, str>>) -> Fault {

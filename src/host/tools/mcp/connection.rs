@@ -9,21 +9,27 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use rmcp::RoleClient;
 use rmcp::handler::client::progress::ProgressDispatcher;
 use rmcp::model::{
-    ClientRequest, ListToolsRequest, PingRequest, RequestMetaObject, ServerCapabilities,
-    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+    ClientJsonRpcMessage, ClientRequest, ListToolsRequest, PingRequest, RequestMetaObject,
+    ServerCapabilities, ServerJsonRpcMessage, SubscriptionFilter, SubscriptionsListenRequest,
+    SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
     ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
 };
-use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::transport::{IntoTransport, Transport};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::elicitation::{OpenCall, OpenCalls};
-use super::handshake::{Handshake, INITIALISE_MS, Introduction, NotIntroduced, not_introduced};
+use super::handshake::{
+    Handshake, INITIALISE_MS, Introduction, NotIntroduced, not_introduced, unknown_version,
+    words_of,
+};
 use super::listener::{Changes, Listener, in_words};
-use super::pending::PendingResponse;
-use super::response::{NoResponse, Response, RpcError};
+use super::pending::{PendingResponse, Unanswered};
+use super::refusal::Refusal;
+use super::response::{NoResponse, Response};
 use super::stderr_tail::StderrTail;
 use super::traced;
 use crate::tools::{ExchangeLog, ToolServerError, trace};
@@ -44,6 +50,8 @@ pub(super) struct Connection {
     changes: Changes,
     /// Reports changes of the tools, for a protocol that reports them on request only.
     _subscription: Option<RequestHandle<RoleClient>>,
+    /// Cancelled once the connection has ended, or counts as ended.
+    ended: CancellationToken,
     /// True if the last response was late.
     is_overdue: AtomicBool,
     /// Name of the other side in diagnostics.
@@ -87,6 +95,11 @@ impl Connection {
             tail: Arc::clone(&tail),
             terms: terms.clone(),
         };
+        let ended = CancellationToken::new();
+        let transport = Watched {
+            _ended: ended.clone().drop_guard(),
+            inner: transport.into_transport(),
+        };
         let begun = listener.serve_with_lifecycle(transport, handshake.lifecycle());
         let served = tokio::select! {
             biased;
@@ -97,8 +110,20 @@ impl Connection {
             served = tokio::time::timeout_at(until, begun) => served,
         };
         match served {
-            Ok(Ok(service)) => {
+            Ok(Ok(mut service)) => {
                 traced::introduced(place, &tail, &service);
+                let info = service.peer_info();
+                let unknown = info.and_then(|info| unknown_version(&info.protocol_version));
+                if let Some(reason) = unknown {
+                    // MCP, lifecycle: a client that does not speak the server's version disconnects.
+                    let _ = service.close_with_timeout(CLOSE_GRACE).await;
+                    let error = ToolServerError::Protocol {
+                        reason: tail.scrubbed(&reason),
+                        output: tail.clauses(),
+                        step: "initialise",
+                    };
+                    return Err(NotIntroduced { error, next: None });
+                }
                 Ok(Self {
                     calls,
                     changes,
@@ -106,6 +131,7 @@ impl Connection {
                         .await
                         .ok()
                         .flatten(),
+                    ended,
                     is_overdue: AtomicBool::new(false),
                     place: place.to_owned(),
                     reports,
@@ -198,18 +224,29 @@ impl Connection {
         };
         self.is_overdue.store(false, Ordering::Relaxed);
         if let Some(received) = pending.take() {
-            return received
-                .map(Response::Bytes)
-                .map_err(|reason| self.lost(reason));
+            return match received {
+                Ok(received) => Ok(Response::Bytes(received)),
+                Err(Unanswered::Lost(reason)) => Err(self.lost(reason)),
+                Err(Unanswered::Refused(refusal)) => Ok(Response::Refused(refusal)),
+                Err(Unanswered::SessionExpired(error)) => Err(NoResponse::SessionExpired(error)),
+            };
         }
         match response {
             Ok(Ok(result)) => Ok(Response::Decoded(Box::new(result))),
-            Ok(Err(ServiceError::McpError(error))) => Ok(Response::Refused(RpcError {
-                code: i64::from(error.code.0),
+            Ok(Err(ServiceError::McpError(error))) => Ok(Response::Refused(Refusal {
+                code: error.code.0.to_string(),
                 message: error.message.into_owned(),
             })),
             Ok(Err(error)) if error.is_authorization_required() => Err(NoResponse::Unauthorized),
-            Ok(Err(ServiceError::TransportSend(error))) => Err(self.lost(&error.error.to_string())),
+            Ok(Err(ServiceError::TransportSend(error))) => {
+                let error = error.error.as_ref();
+                match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+                    Some(StreamableHttpError::SessionExpired) => {
+                        Err(NoResponse::SessionExpired(None))
+                    }
+                    _ => Err(self.lost(&words_of(error))),
+                }
+            }
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("the server closed the connection")),
         }
@@ -247,7 +284,12 @@ impl Connection {
 
     /// True if no request can be sent any more.
     pub(super) fn is_closed(&self) -> bool {
-        self.service.is_transport_closed()
+        self.ended.is_cancelled() || self.service.is_transport_closed()
+    }
+
+    /// The token that is cancelled once the connection has ended, or counts as ended.
+    pub(super) const fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
     /// Number of changes of the tools that the server has reported.
@@ -304,6 +346,31 @@ impl Connection {
     fn lost(&self, reason: &str) -> NoResponse {
         let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
+    }
+}
+
+/// A transport that tells of its end: rmcp drops it with the connection.
+struct Watched<T> {
+    _ended: DropGuard,
+    inner: T,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.inner.send(item)
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<ServerJsonRpcMessage>> + Send {
+        self.inner.receive()
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
     }
 }
 

@@ -10,9 +10,11 @@ use rmcp::model::{
 };
 use tokio::time::Instant;
 
+use super::frame_text;
 use super::line_reader::Line;
 use super::listener::Changes;
-use super::pending::{Awaited, Received, encode};
+use super::pending::{Awaited, Received, Unanswered, encode};
+use super::refusal::Refusal;
 use super::stderr_tail::StderrTail;
 
 /// Sorts the frames of one connection: the answers that [`Awaited`] asks for are kept as bytes, rmcp gets every other frame that it
@@ -70,7 +72,7 @@ impl FrameExchange {
     /// Returns the message that rmcp gets for a frame, if any.
     pub(super) fn incoming(&mut self, frame: Line) -> Option<ServerJsonRpcMessage> {
         if frame.head.answers_unknown_request() {
-            tracing::debug!("ignored an answer with an id that is no number");
+            tracing::debug!("ignored an answer whose id is not a whole number");
             return None;
         }
         if let Some(id) = frame.head.answered_id() {
@@ -87,10 +89,15 @@ impl FrameExchange {
             }
         }
         let bytes = frame.bytes?;
-        let text = bytes
-            .strip_prefix(b"\xEF\xBB\xBF".as_slice())
-            .unwrap_or(&bytes);
-        match serde_json::from_slice(text) {
+        // The server could not read a request, and so does not name it: with one in flight, it is that one.
+        if frame.head.is_answer_without_id()
+            && let Some(refusal) = Refusal::in_frame(&bytes).filter(Refusal::is_of_unread_frame)
+            && let Some((id, pending)) = self.awaited.claim_only()
+        {
+            return Some(pending.fill(id, Err(Unanswered::Refused(refusal))));
+        }
+        let text = frame_text::of(&bytes);
+        match serde_json::from_str(&text) {
             Ok(JsonRpcMessage::Notification(told))
                 if matches!(
                     told.notification,
@@ -104,10 +111,15 @@ impl FrameExchange {
             Ok(message) => Some(message),
             Err(error) => {
                 tracing::debug!(%error, length = frame.length, "ignored a frame of a tool server");
-                self.tail.keep_stray(text);
+                self.tail.keep_stray(text.as_bytes());
                 None
             }
         }
+    }
+
+    /// The requests whose answers are kept as bytes.
+    pub(super) const fn awaited(&self) -> &Awaited {
+        &self.awaited
     }
 
     /// Ends every request that awaits its answer: that is lost.

@@ -2,6 +2,8 @@
 
 /// Longest token that is kept: `jsonrpc` with every letter as `\u006a` has 42 bytes, and an id that rmcp gives at most 19 digits.
 const TOKEN_BYTES: usize = 48;
+/// 2^53: from there on, not every whole number is a double.
+const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The id of the request that a JSON-RPC frame answers, found without decoding the frame.
 ///
@@ -25,7 +27,7 @@ enum Id {
     #[default]
     Unknown,
     Number(i64),
-    /// No id of ours: a text, or a number that is not written as a whole one.
+    /// No id of ours: a text, or a number that is no whole one.
     Foreign,
 }
 
@@ -88,6 +90,16 @@ impl FrameHead {
     /// takes one for the other.
     pub(super) fn answers_unknown_request(&self) -> bool {
         self.id == Id::Foreign && self.kind == Kind::Response
+    }
+
+    /// True for an answer, to whatever request.
+    pub(super) fn is_answer(&self) -> bool {
+        self.kind == Kind::Response
+    }
+
+    /// True for an answer without the id of a request.
+    pub(super) fn is_answer_without_id(&self) -> bool {
+        self.id == Id::Unknown && self.is_answer()
     }
 
     fn begin(&mut self, byte: u8) {
@@ -163,10 +175,9 @@ impl FrameHead {
         self.token.clear();
     }
 
-    /// The id that the token is. rmcp takes 7.0 and 7e0 for 7, and we write neither.
+    /// The id that the token is. 7.0 and 7e0 are 7: JSON has one type of numbers.
     fn id_of_token(&self) -> Id {
-        let number = std::str::from_utf8(&self.token).ok();
-        let number = number.and_then(|text| text.parse().ok());
+        let number = std::str::from_utf8(&self.token).ok().and_then(whole_number);
         match number {
             _ if self.is_text => Id::Foreign,
             Some(number) => Id::Number(number),
@@ -186,6 +197,16 @@ impl FrameHead {
         self.is_text = false;
         self.token.clear();
     }
+}
+
+/// The whole number that a JSON number equals.
+fn whole_number(text: &str) -> Option<i64> {
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let number: f64 = serde_json::from_str(text).ok()?;
+    let is_whole = number.fract() == 0.0 && number.abs() < FIRST_INEXACT;
+    is_whole.then(|| format!("{number:.0}").parse().ok())?
 }
 
 #[cfg(test)]
@@ -209,6 +230,8 @@ mod tests {
         check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
         check(r#"{"id":7,"id":8,"result":1}"#, Some(7));
         check(r#"{"\u0069d":7,"result":1}"#, Some(7));
+        check(r#"{"id":7.0,"result":1}"#, Some(7));
+        check(r#"{"result":1,"id":70e-1}"#, Some(7));
     }
 
     #[test]
@@ -224,8 +247,8 @@ mod tests {
         assert!(stranger(
             r#"{"\u0069\u0064":"7","\u0072\u0065\u0073\u0075\u006c\u0074":1}"#
         ));
-        assert!(stranger(r#"{"id":7.0,"result":1}"#));
-        assert!(stranger(r#"{"id":7e0,"result":1}"#));
+        assert!(stranger(r#"{"id":7.5,"result":1}"#));
+        assert!(stranger(r#"{"id":1e300,"result":1}"#));
         assert!(!stranger(r#"{"id":null,"error":{}}"#));
         assert!(!stranger(r#"{"id":"7","method":"ping"}"#));
         assert!(!stranger(r#"{"id":"7","result":1,"m\u0065thod":"ping"}"#));
@@ -246,7 +269,9 @@ mod tests {
         check(r#"[{"jsonrpc":"2.0","id":7,"result":1}]"#, None);
         check(r#"{"id":7,"level":"info"}"#, None);
         check(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, None);
-        check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, None);
+        let without_id = r#"{"jsonrpc":"2.0","id":null,"error":{}}"#;
+        check(without_id, None);
+        assert!(FrameHead::of(without_id.as_bytes()).is_answer_without_id());
         check(r#"{"jsonrpc":"2.0","id":7.5,"result":1}"#, None);
         check(r#"{"jsonrpc":"2.0","id":{"id":7},"result":1}"#, None);
         check(

@@ -206,7 +206,31 @@ fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
         ClientInitializeError::JsonRpcError(error) => {
             format!("it refused: {} ({})", quoted(&error.message), error.code.0)
         }
-        ClientInitializeError::TransportError { error, .. } => quoted(&error.error.to_string()),
+        ClientInitializeError::TransportError { error, .. } => {
+            quoted(&words_of(error.error.as_ref()))
+        }
         other => quoted(&other.to_string()),
     }
+}
+
+/// The words of a transport's error; ours without rmcp's before them.
+pub(super) fn words_of(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::UnexpectedServerResponse(words)) => words.clone().into_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The reason to end a connection whose server chose a version that monolith does not speak.
+pub(super) fn unknown_version(version: &ProtocolVersion) -> Option<String> {
+    let known = ProtocolVersion::KNOWN_VERSIONS;
+    if known.contains(version) {
+        return None;
+    }
+    let known: Vec<&str> = known.iter().map(ProtocolVersion::as_str).collect();
+    Some(format!(
+        "the server speaks protocol version {:?}, and monolith speaks {}",
+        char_prefix(version.as_str(), REASON_BYTES),
+        known.join(", ")
+    ))
 }

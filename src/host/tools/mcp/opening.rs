@@ -12,12 +12,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::address::{self, Address};
+use super::address::Address;
 use super::connection::Connection;
 use super::handshake::{Handshake, INITIALISE_MS, Introduction, NotIntroduced, reach};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
 use super::pending::FRAME_BYTES;
+use super::refusal::without_secrets;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
 use super::websocket::WebSocketTransport;
@@ -175,7 +176,7 @@ pub(super) async fn address(
     let (mut tried, mut was_late) = (0, false);
     let named = |mut error| {
         if let ToolServerError::TimedOut { output, .. } = &mut error {
-            let asked = format!("; it was asked at {}", address::without_secrets(place.url));
+            let asked = format!("; it was asked at {}", without_secrets(place.url));
             output.insert_str(0, &asked);
         }
         error
@@ -220,7 +221,7 @@ async fn begin_at(
     let address = Address::new(url, headers, proxies, authorization.cloned())?;
     let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
     let changes = Changes::default();
-    let name = address::without_secrets(url);
+    let name = without_secrets(url);
     let name = name.as_str();
     let ours = (Arc::clone(&tail), changes.clone());
     let begun = match remote {

@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::refusal::Refusal;
+
 /// Maximum size of a frame that is kept.
 pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
 
@@ -35,8 +37,19 @@ pub(super) struct PendingResponse {
     received: Arc<Mutex<Option<Outcome>>>,
 }
 
-/// An answer, or the reason why its bytes are lost.
-type Outcome = Result<Received, &'static str>;
+/// An answer, or the end of a request that has none.
+type Outcome = Result<Received, Unanswered>;
+
+/// The end of a request without a result.
+#[derive(Clone, Debug)]
+pub(super) enum Unanswered {
+    /// Its answer is lost, for that reason.
+    Lost(&'static str),
+    /// The server answered, with no result.
+    Refused(Refusal),
+    /// The session had ended before the request, so the server did not begin it; the error that came with that, if any.
+    SessionExpired(Option<Refusal>),
+}
 
 impl PendingResponse {
     pub(super) fn new(arguments: Option<Arc<str>>) -> Self {
@@ -87,10 +100,21 @@ impl Awaited {
         self.lock().remove(&id)
     }
 
+    /// Removes the slot of the only request that waits; `None` if several do.
+    pub(super) fn claim_only(&self) -> Option<(i64, PendingResponse)> {
+        let mut awaited = self.lock();
+        awaited.retain(|_, pending| Arc::strong_count(&pending.received) > 1);
+        let mut ids = awaited.keys().copied();
+        let (Some(id), None) = (ids.next(), ids.next()) else {
+            return None;
+        };
+        Some((id, awaited.remove(&id)?))
+    }
+
     /// Ends every request: its answer is lost.
     pub(super) fn lose(&self, reason: &'static str) {
         for (id, pending) in self.lock().drain() {
-            pending.fill(id, Err(reason));
+            pending.fill(id, Err(Unanswered::Lost(reason)));
         }
     }
 

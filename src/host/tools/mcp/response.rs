@@ -1,28 +1,31 @@
 //! The response to one request, read strictly. Does not know what the result means.
 
 use rmcp::model::ServerResult;
-use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::frame_text;
 use super::pending::{FRAME_BYTES, Received};
+use super::refusal::Refusal;
+use monolith_core::message::Members;
 
 /// The reason why a request has no response.
 #[derive(Debug)]
 pub(super) enum NoResponse {
     Cancelled,
     Lost(String),
+    /// The session had ended before the request, so the server did not begin it; the error that came with that, if any.
+    SessionExpired(Option<Refusal>),
     TimedOut,
     /// The server wants authorization that cannot be had.
     Unauthorized,
 }
 
-/// A response, as bytes or as rmcp read it. rmcp reads answers to requests without a slot, and over HTTP lists of tools and refusals
-/// with an HTTP error status.
+/// A response, as bytes or as rmcp read it. rmcp reads answers to requests without a slot, and over HTTP lists of tools.
 #[derive(Debug)]
 pub(super) enum Response {
     Bytes(Received),
     Decoded(Box<ServerResult>),
-    Refused(RpcError),
+    Refused(Refusal),
 }
 
 /// A response that does not fit its request.
@@ -37,7 +40,7 @@ impl Response {
     pub(super) fn decode<T>(
         self,
         decode: impl FnOnce(&RawValue) -> Result<T, String>,
-    ) -> Result<Result<T, RpcError>, Malformed> {
+    ) -> Result<Result<T, Refusal>, Malformed> {
         let malformed = |detail, raw| Malformed { detail, raw };
         match self {
             Self::Bytes(Received::TooLarge { length }) => Err(malformed(
@@ -45,7 +48,7 @@ impl Response {
                 None,
             )),
             Self::Bytes(Received::Frame(frame)) => {
-                let verdict = read(&frame).and_then(|verdict| match verdict {
+                let verdict = read(&frame_text::of(&frame)).and_then(|verdict| match verdict {
                     Verdict::Result(result) => decode(result).map(Ok),
                     Verdict::Refused(error) => Ok(Err(error)),
                 });
@@ -66,38 +69,22 @@ enum Verdict<'a> {
     /// The text of its result.
     Result(&'a RawValue),
     /// The server refused.
-    Refused(RpcError),
+    Refused(Refusal),
 }
 
-/// A JSON-RPC error object.
-#[derive(Debug, Deserialize)]
-pub(super) struct RpcError {
-    pub(super) code: i64,
-    pub(super) message: String,
-}
-
-#[derive(Deserialize)]
-struct Frame<'a> {
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    jsonrpc: String,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-}
-
-/// Reads a frame that answers a request of ours; the error text names the mistake.
-fn read(frame: &[u8]) -> Result<Verdict<'_>, String> {
-    let text = std::str::from_utf8(frame).map_err(|error| format!("not UTF-8: {error}"))?;
-    let text = text.trim_start_matches('\u{feff}');
-    let frame: Frame<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if frame.jsonrpc != "2.0" {
-        return Err(format!("jsonrpc is {:?}, not \"2.0\"", frame.jsonrpc));
-    }
-    match (frame.result, frame.error) {
+/// Reads a frame that answers a request of ours: it holds a result or an error, not both (JSON-RPC 2.0 §5). The error text names the
+/// mistake.
+fn read(frame: &str) -> Result<Verdict<'_>, String> {
+    let Members(members) = serde_json::from_str(frame).map_err(|error| error.to_string())?;
+    let member = |name: &str| {
+        let found = members.iter().rfind(|(key, _)| key == name);
+        found
+            .map(|(_, value)| *value)
+            .filter(|value| value.get() != "null")
+    };
+    match (member("result"), member("error")) {
         (Some(result), None) => Ok(Verdict::Result(result)),
-        (None, Some(error)) => serde_json::from_str(error.get())
-            .map(Verdict::Refused)
-            .map_err(|error| format!("its error object: {error}")),
+        (None, Some(error)) => Ok(Verdict::Refused(Refusal::of_error(error))),
         (None, None) => Err("it has neither result nor error".to_owned()),
         (Some(_), Some(_)) => Err("it has both result and error".to_owned()),
     }

@@ -1,12 +1,11 @@
 //! One connected MCP server: lists and calls its tools. Does not know the contract.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _, InputResponses,
-    ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
+    RequestMetaObject,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,12 +14,13 @@ use tokio_util::sync::CancellationToken;
 use super::authorized::unauthorized;
 use super::beside::BesideTool;
 use super::call_result::CallResult;
-use super::connection::{Connection, UNWATCHED};
+use super::connection::Connection;
 use super::elicitation::{INPUT_NOT_GRANTED, Round};
 use super::opening::{Endpoint, LIST_MS, Timeouts, deadline, person_until};
 use super::pending::PendingResponse;
 use super::response::{NoResponse, Response};
-use super::{call_result, opening, tool_list};
+use super::tool_list::{self, ListFault};
+use super::{call_result, opening};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::oauth::{Authorization, Need};
 use crate::tools::offer::{self, Offer, changed};
@@ -39,6 +39,8 @@ const LIST: &str = "list its tools";
 const ROUNDS: usize = 10;
 /// The code of a call that the server refused for want of authorization.
 const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
+/// The reason of a request that met an expired session, and so was not begun.
+const SESSION_EXPIRED: &str = "the session has expired (HTTP 404)";
 /// Key of the idempotency key in a call's `_meta`.
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
@@ -49,7 +51,6 @@ pub(in crate::tools) struct McpServer {
     authorization: Option<Arc<Authorization>>,
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
-    given_up: AtomicBool,
     offered: Mutex<Offered>,
     origin: String,
     timeouts: Timeouts,
@@ -121,7 +122,6 @@ impl McpServer {
         let server = Self {
             authorization: None,
             connection,
-            given_up: AtomicBool::new(false),
             offered: Mutex::default(),
             origin: format!("mcp:{name}"),
             timeouts,
@@ -152,7 +152,7 @@ impl McpServer {
 
     /// True if no request can reach it any more.
     pub(in crate::tools) fn is_closed(&self) -> bool {
-        self.given_up.load(Ordering::Relaxed) || self.connection.is_closed()
+        self.connection.is_closed()
     }
 
     /// True if it is up and its last response came in time.
@@ -160,9 +160,9 @@ impl McpServer {
         !self.is_closed() && !self.connection.is_overdue()
     }
 
-    /// Marks it as down, whatever its connection says.
-    pub(in crate::tools) fn give_up(&self) {
-        self.given_up.store(true, Ordering::Relaxed);
+    /// The token that is cancelled once it is down. Cancelling it marks it as down, whatever its connection says.
+    pub(in crate::tools) const fn ended(&self) -> &CancellationToken {
+        self.connection.ended()
     }
 
     /// True if it answers; asks it only if a response is overdue.
@@ -199,6 +199,11 @@ impl McpServer {
             .await
             .map_err(|fault| match fault {
                 ListFault::NoResponse(NoResponse::Cancelled) => ToolServerError::Cancelled,
+                ListFault::NoResponse(NoResponse::SessionExpired(_)) => ToolServerError::Protocol {
+                    reason: SESSION_EXPIRED.to_owned(),
+                    output: String::new(),
+                    step: LIST,
+                },
                 ListFault::NoResponse(NoResponse::Lost(reason)) | ListFault::Protocol(reason) => {
                     // The reason already quotes the output of the server.
                     ToolServerError::Protocol {
@@ -227,55 +232,10 @@ impl McpServer {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Arc<Offer>, ListFault> {
-        let mut offer = Offer::default();
         // Before the request: a change that is announced meanwhile is a change of the answer.
         let changes = self.connection.changes();
-        let (mut cursor, mut pages, mut tools) = (None, 0, 0);
-        while self.connection.has_tools() {
-            if pages == tool_list::PAGES {
-                return Err(ListFault::TooMany {
-                    limit: tool_list::PAGES,
-                    what: "pages",
-                });
-            }
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let mut request = ListToolsRequest::with_param(params);
-            let pending = PendingResponse::new(None);
-            request.extensions.insert(pending.clone());
-            let request = ClientRequest::ListToolsRequest(request);
-            let response = self
-                .connection
-                .ask(
-                    request,
-                    &pending,
-                    RequestMetaObject::new(),
-                    (deadline, cancel),
-                    UNWATCHED,
-                )
-                .await
-                .map_err(ListFault::NoResponse)?;
-            let next = response
-                .decode(|result| {
-                    let scrub = self.scrub.as_ref();
-                    tool_list::take_page(&mut offer, &self.prefix, result, scrub)
-                })
-                .map_err(|malformed| ListFault::Protocol(malformed.detail))?
-                .map_err(|error| {
-                    ListFault::Protocol(format!("{} ({})", error.message, error.code))
-                })?;
-            pages += 1;
-            tools += next.tools;
-            if tools > tool_list::TOOLS {
-                return Err(ListFault::TooMany {
-                    limit: tool_list::TOOLS,
-                    what: "tools",
-                });
-            }
-            match next.cursor {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
-        }
+        let named = (self.prefix.as_str(), self.scrub.as_ref());
+        let mut offer = tool_list::list(&self.connection, named, (deadline, cancel)).await?;
         let mut beside = BTreeMap::new();
         let capabilities = self.connection.capabilities();
         for tool in BesideTool::of(&self.terms.offers, capabilities.as_ref()) {
@@ -298,18 +258,25 @@ impl McpServer {
 
     /// Calls a tool, once. If the server has reported that its tools changed, its tools are first listed again, within
     /// the same time.
+    ///
+    /// # Errors
+    /// The session had expired: the server is down from now on, and did not begin the call.
     pub(in crate::tools) async fn call(
         &self,
         tool: &str,
         expected: ToolPin,
         order: &CallOrder,
         terms: &CallTerms<'_>,
-    ) -> ToolOutcome {
+    ) -> Result<ToolOutcome, NotBegun> {
         let own = self.authorization.as_ref();
         let own = own.map(|authorization| authorization.behind(terms.scrub));
         let scrub = own.as_ref().map_or(terms.scrub, |own| own as &dyn Scrubber);
-        self.call_scrubbed(tool, expected, order, &CallTerms { scrub, ..*terms })
-            .await
+        let terms = CallTerms { scrub, ..*terms };
+        let called = self.call_scrubbed(tool, expected, order, &terms).await;
+        if called.is_err() {
+            self.ended().cancel();
+        }
+        called
     }
 
     async fn call_scrubbed(
@@ -318,28 +285,39 @@ impl McpServer {
         expected: ToolPin,
         order: &CallOrder,
         terms: &CallTerms<'_>,
-    ) -> ToolOutcome {
+    ) -> Result<ToolOutcome, NotBegun> {
         let deadline = deadline(terms.timeout_ms);
         let started_at_ms = terms.clock.run_ms();
+        let returned = |response: ToolResponse| {
+            Ok(ToolOutcome::Returned(response.into_envelope(
+                order,
+                terms,
+                started_at_ms,
+            )))
+        };
         if self.is_stale()
             && let Err(fault) = self.list_until(deadline, terms.cancel).await
         {
             return match fault {
-                ListFault::NoResponse(fault) => fault.outcome(),
-                ListFault::Protocol(detail) => lost(&terms.scrub.owned_text(detail)),
-                ListFault::TooMany { .. } => changed(),
+                ListFault::NoResponse(NoResponse::SessionExpired(_)) => {
+                    Err(NotBegun(Box::new(lost(SESSION_EXPIRED))))
+                }
+                ListFault::NoResponse(fault) => Ok(fault.outcome()),
+                ListFault::Protocol(detail) => Ok(lost(&terms.scrub.owned_text(detail))),
+                ListFault::TooMany { .. } => Ok(changed()),
             };
         }
         if self.pin(tool) != Some(expected) {
-            return changed();
+            return Ok(changed());
         }
-        let beside = self.offered().beside.get(tool).copied();
+        let (beside, output) = {
+            let offered = self.offered();
+            let output = offered.offer.outputs.get(tool).cloned();
+            (offered.beside.get(tool).copied(), output)
+        };
         let _open = self.connection.open_call(terms.exchanges);
         terms.exchanges.wait_until(person_until(terms.timeout_ms));
         let noted = (terms.exchanges.as_ref(), terms.scrub);
-        let returned = |response: ToolResponse| {
-            ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
-        };
         let given = order.input.as_ref();
         let mut round =
             given.and_then(|given| serde_json::from_str::<Round>(given.resume.as_deref()?).ok());
@@ -357,7 +335,7 @@ impl McpServer {
                     Err(refused) => return returned(refused.response()),
                 };
                 if let Some(resume) = open.resume(terms.scrub) {
-                    return asked.outcome(Some(resume), terms.blobs);
+                    return Ok(asked.outcome(Some(resume), terms.blobs));
                 }
                 // The state for the server must not be recorded: the call waits for the answer.
                 let content = terms.exchanges.ask(asked).await;
@@ -370,15 +348,24 @@ impl McpServer {
             let response = match asked.await {
                 Ok(response) => response,
                 Err(NoResponse::Unauthorized) => {
-                    let response = ToolResponse::failed(AUTHORIZATION_REQUIRED, self.remedy());
-                    let envelope = response.into_envelope(order, terms, started_at_ms);
-                    return ToolOutcome::Returned(envelope);
+                    return returned(ToolResponse::failed(AUTHORIZATION_REQUIRED, self.remedy()));
                 }
-                Err(fault) => return fault.outcome(),
+                Err(NoResponse::SessionExpired(error)) => {
+                    let outcome = match error {
+                        Some(error) => returned(ToolResponse::failed(error.code, error.message))?,
+                        None => lost(SESSION_EXPIRED),
+                    };
+                    if number == 0 {
+                        return Err(NotBegun(Box::new(outcome)));
+                    }
+                    self.ended().cancel();
+                    return Ok(outcome);
+                }
+                Err(fault) => return Ok(fault.outcome()),
             };
             let decoded = response.decode(|result| match beside {
                 Some(beside) => beside.decode(result),
-                None => call_result::decode(result),
+                None => call_result::decode(result, output.as_deref()),
             });
             return match decoded {
                 Ok(Ok(CallResult::Complete(response))) => returned(response),
@@ -391,17 +378,15 @@ impl McpServer {
                     round = Some(Round::new(number + 1, required));
                     continue;
                 }
-                Ok(Err(error)) => {
-                    returned(ToolResponse::failed(error.code.to_string(), error.message))
-                }
+                Ok(Err(error)) => returned(ToolResponse::failed(error.code, error.message)),
                 Err(malformed) => {
                     let detail = terms.scrub.owned_text(malformed.detail);
-                    ToolOutcome::Malformed {
+                    Ok(ToolOutcome::Malformed {
                         detail: char_prefix(&detail, DETAIL_BYTES).to_owned(),
                         raw_hash: malformed
                             .raw
                             .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
-                    }
+                    })
                 }
             };
         }
@@ -471,19 +456,16 @@ impl McpServer {
     }
 }
 
-/// The error of a list of tools.
+/// The outcome of a call that its server did not begin, for its session had expired; to be recorded unless the call is repeated.
 #[derive(Debug)]
-enum ListFault {
-    Protocol(String),
-    TooMany { limit: usize, what: &'static str },
-    NoResponse(NoResponse),
-}
+pub(in crate::tools) struct NotBegun(pub(in crate::tools) Box<ToolOutcome>);
 
 impl NoResponse {
     fn outcome(self) -> ToolOutcome {
         match self {
             Self::Cancelled => ToolOutcome::Cancelled,
             Self::Lost(detail) => lost(&detail),
+            Self::SessionExpired(_) => lost(SESSION_EXPIRED),
             Self::TimedOut => ToolOutcome::TimedOut,
             Self::Unauthorized => lost("the server wants authorization"),
         }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Client, Url};
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE};
 
@@ -18,8 +18,14 @@ use super::authorized::send_with_token;
 use super::event_stream::{Broken, Events, events};
 use super::frame_exchange::FrameExchange;
 use super::listener::Changes;
+use super::pending::Unanswered;
+use super::refusal::Refusal;
 use super::stderr_tail::StderrTail;
 use crate::tools::oauth::Authorization;
+use crate::tools::web_answer::body_of;
+
+/// Maximum size of a body with an HTTP error status.
+const ERROR_BYTES: usize = 64 << 10;
 
 /// JSON-RPC over a stream of events and a POST for each message.
 pub(super) struct SseTransport {
@@ -38,8 +44,8 @@ pub(super) struct SseTransport {
 pub(super) enum SseFault {
     #[error("{0}")]
     Connection(#[source] reqwest::Error),
-    #[error("HTTP {}", .0.as_u16())]
-    Status(StatusCode),
+    #[error("{0}")]
+    Refused(String),
     #[error("its answer is no stream of events")]
     NoEvents,
     #[error("the stream of events ended before it named an address for messages")]
@@ -71,7 +77,8 @@ impl SseTransport {
         let response = send_with_token(authorization.as_deref(), request);
         let response = response.await.map_err(failed)?;
         if !response.status().is_success() {
-            return Err(SseFault::Status(response.status()));
+            let refusal = Refusal::of_http(response.status(), response.headers());
+            return Err(SseFault::Refused(refusal.message));
         }
         let kind = response.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -110,6 +117,7 @@ impl Transport<RoleClient> for SseTransport {
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let body = self.frames.outgoing(&item);
+        let awaited = self.frames.awaited().clone();
         let (client, endpoint) = (self.client.clone(), self.endpoint.clone());
         let (headers, authorization) = (self.headers.clone(), self.authorization.clone());
         async move {
@@ -125,10 +133,20 @@ impl Transport<RoleClient> for SseTransport {
             let response = send_with_token(authorization.as_deref(), request);
             let response = response.await.map_err(failed)?;
             if response.status().is_success() {
-                Ok(())
-            } else {
-                Err(SseFault::Status(response.status()))
+                return Ok(());
             }
+            let by_status = Refusal::of_http(response.status(), response.headers());
+            let body = body_of(response, ERROR_BYTES).await;
+            let in_frame = body.ok().and_then(|(body, _)| Refusal::in_frame(&body));
+            let refusal = in_frame.unwrap_or(by_status);
+            let fault = SseFault::Refused(refusal.message.clone());
+            if let JsonRpcMessage::Request(request) = &item
+                && let RequestId::Number(id) = request.id
+                && let Some(pending) = awaited.claim(id)
+            {
+                pending.fill(id, Err(Unanswered::Refused(refusal)));
+            }
+            Err(fault)
         }
     }
 

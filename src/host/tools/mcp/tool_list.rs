@@ -1,19 +1,32 @@
 //! Reads pages of a server's tool list within bounds. Does not call tools.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use monolith_core::contract::check_output_schema;
 use monolith_core::message::{
-    Members, ObjectFault, ObjectText, Scrubber, char_prefix, inexact_integer, nearest_value,
+    Members, ObjectFault, ObjectText, Scrubber, char_prefix, exact_value, inexact_integer,
+    nearest_value,
 };
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use super::connection::{Connection, UNWATCHED};
+use super::pending::PendingResponse;
+use super::response::NoResponse;
 use crate::tools::offer::{Described, Offer};
 
 /// Most tools of one server.
-pub(super) const TOOLS: usize = 1_000;
+const TOOLS: usize = 1_000;
 /// Most pages of one list.
-pub(super) const PAGES: usize = 50;
+const PAGES: usize = 50;
 
+/// Maximum size of a cursor that a note quotes.
+const CURSOR_BYTES: usize = 80;
 /// Prefix of the keys that `serde_json` reserves.
 const RESERVED: &str = "$serde_json::private::";
 
@@ -37,18 +50,85 @@ struct Tool<'a> {
     #[serde(borrow, rename = "inputSchema")]
     input_schema: &'a RawValue,
     name: String,
+    #[serde(borrow, default, rename = "outputSchema")]
+    output_schema: Option<&'a RawValue>,
 }
 
 /// The rest of the list.
-pub(super) struct Next {
+struct Next {
     /// The cursor of the next page.
-    pub(super) cursor: Option<String>,
+    cursor: Option<String>,
     /// Tools on this page.
-    pub(super) tools: usize,
+    tools: usize,
+}
+
+/// The error of a list of tools.
+#[derive(Debug)]
+pub(super) enum ListFault {
+    Protocol(String),
+    TooMany { limit: usize, what: &'static str },
+    NoResponse(NoResponse),
+}
+
+/// Asks a server for its tools, page by page. Exposed names begin with `prefix`.
+pub(super) async fn list(
+    connection: &Connection,
+    (prefix, scrub): (&str, &dyn Scrubber),
+    until: (Instant, &CancellationToken),
+) -> Result<Offer, ListFault> {
+    let mut offer = Offer::default();
+    let (mut cursors, mut tools) = (BTreeSet::new(), 0);
+    let mut cursor = None;
+    while connection.has_tools() {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let mut request = ListToolsRequest::with_param(params);
+        let pending = PendingResponse::new(None);
+        request.extensions.insert(pending.clone());
+        let request = ClientRequest::ListToolsRequest(request);
+        let meta = RequestMetaObject::new();
+        let response = connection.ask(request, &pending, meta, until, UNWATCHED);
+        let response = response.await.map_err(ListFault::NoResponse)?;
+        let next = response
+            .decode(|result| take_page(&mut offer, prefix, result, scrub))
+            .map_err(|malformed| ListFault::Protocol(malformed.detail))?
+            .map_err(|error| ListFault::Protocol(format!("{} ({})", error.message, error.code)))?;
+        tools += next.tools;
+        if tools > TOOLS {
+            return Err(ListFault::TooMany {
+                limit: TOOLS,
+                what: "tools",
+            });
+        }
+        let Some(next) = next.cursor else {
+            break;
+        };
+        if next.is_empty() || cursors.contains(&next) {
+            let which = if next.is_empty() {
+                "is empty".to_owned()
+            } else {
+                let shown = char_prefix(&next, CURSOR_BYTES);
+                format!("is {shown:?} again")
+            };
+            let page = cursors.len() + 1;
+            offer.note(&scrub.owned_text(format!(
+                "tools after page {page} left out: the cursor of the next page {which}"
+            )));
+            break;
+        }
+        if cursors.len() + 1 == PAGES {
+            return Err(ListFault::TooMany {
+                limit: PAGES,
+                what: "pages",
+            });
+        }
+        cursors.insert(next.clone());
+        cursor = Some(next);
+    }
+    Ok(offer)
 }
 
 /// Adds the tools of a page to the offer; leaves out and notes a tool that does not decode.
-pub(super) fn take_page(
+fn take_page(
     offer: &mut Offer,
     prefix: &str,
     page: &RawValue,
@@ -57,15 +137,26 @@ pub(super) fn take_page(
     let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
     for (index, tool) in page.tools.iter().enumerate() {
         match described(tool) {
-            Ok(described) => offer.add(
-                prefix,
-                Described {
-                    annotations: scrubbed(described.annotations, scrub),
-                    description: scrub.owned_text(described.description),
-                    input_schema: scrubbed(described.input_schema, scrub),
-                    name: scrub.owned_text(described.name),
-                },
-            ),
+            Ok((described, output)) => {
+                let name = scrub.owned_text(described.name);
+                match output {
+                    Ok(None) => {}
+                    Ok(Some(output)) => {
+                        let outputs = &mut offer.outputs;
+                        outputs.entry(name.clone()).or_insert(Arc::new(output));
+                    }
+                    Err(reason) => offer.leave_unchecked(&name, &scrub.owned_text(reason)),
+                }
+                offer.add(
+                    prefix,
+                    Described {
+                        annotations: scrubbed(described.annotations, scrub),
+                        description: scrub.owned_text(described.description),
+                        input_schema: scrubbed(described.input_schema, scrub),
+                        name,
+                    },
+                );
+            }
             Err(reason) => {
                 let name = scrub.owned_text(name_of(index, tool));
                 offer.leave_out(&name, &scrub.owned_text(reason));
@@ -78,16 +169,26 @@ pub(super) fn take_page(
     })
 }
 
-fn described(tool: &RawValue) -> Result<Described, String> {
+/// The schema of structured results of a tool, if it states one; the error text says why it cannot be used.
+type Output = Result<Option<Value>, String>;
+
+/// A tool as a page describes it, and the schema of its structured results. The schema only judges results: no pin covers it.
+fn described(tool: &RawValue) -> Result<(Described, Output), String> {
     let tool: Tool<'_> = serde_json::from_str(tool.get()).map_err(|error| error.to_string())?;
-    Ok(Described {
+    let described = Described {
         annotations: tool
             .annotations
             .map_or(Ok(Value::Null), |raw| exact("annotations", raw))?,
         description: tool.description.unwrap_or_default(),
         input_schema: exact("inputSchema", tool.input_schema)?,
         name: tool.name,
-    })
+    };
+    let output = tool.output_schema.map(|raw| {
+        let schema = exact_value(raw.get()).map_err(|fault| fault.to_string())?;
+        check_output_schema(&schema)?;
+        Ok(schema)
+    });
+    Ok((described, output.transpose()))
 }
 
 /// Parses a text that loses nothing by parsing.
@@ -165,6 +266,34 @@ mod tests {
         };
         let expect = expect.map_err(|rule| format!("tool \"t\" left out: {rule}"));
         assert_eq!(found.map_err(str::to_owned), expect);
+    }
+
+    #[test]
+    fn a_schema_of_results_that_cannot_be_used_is_named_and_its_tool_is_kept() {
+        let check = |output: &str, expect: &str| {
+            let page = format!(
+                r#"{{"tools": [{{"name": "t", "inputSchema": {{"type": "object"}}, "outputSchema": {output}}}]}}"#
+            );
+            let page = RawValue::from_string(page).unwrap();
+            let mut offer = Offer::default();
+            take_page(&mut offer, "s__", &page, &NoSecrets).unwrap();
+            assert_eq!((offer.tools.len(), offer.outputs.len()), (1, 0), "{output}");
+            let [note] = offer.unusable.as_slice() else {
+                panic!("{output}: {:?}", offer.unusable);
+            };
+            assert!(
+                note.starts_with("results of tool \"t\" are not checked: its outputSchema")
+                    && note.contains(expect),
+                "{output}: {note}"
+            );
+        };
+        check(
+            r#"{"properties": {"n": {"pattern": "(?=x)"}}}"#,
+            "/properties/n/pattern",
+        );
+        check(r#"{"type": "objekt"}"#, "/type");
+        check(r#""object""#, "");
+        check(r#"{"type": "object", "type": "string"}"#, "twice");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use rmcp::service::RunningService;
 
 use super::listener::Listener;
 use super::pending::{PendingResponse, Received};
-use super::response::{NoResponse, Response, RpcError};
+use super::refusal::Refusal;
+use super::response::{NoResponse, Response};
 use super::stderr_tail::StderrTail;
 use crate::tools::trace;
 
@@ -56,9 +57,10 @@ pub(super) fn received(
             format!("{length} bytes, too many to keep")
         }
         Ok(Response::Decoded(result)) => serde_json::to_string(result).unwrap_or_default(),
-        Ok(Response::Refused(RpcError { code, message })) => format!("error {code}: {message}"),
+        Ok(Response::Refused(Refusal { code, message })) => format!("error {code}: {message}"),
         Err(NoResponse::Cancelled) => "no response: cancelled".to_owned(),
         Err(NoResponse::Lost(reason)) => format!("no response: {reason}"),
+        Err(NoResponse::SessionExpired(_)) => "no response: the session has expired".to_owned(),
         Err(NoResponse::TimedOut) => "no response in time".to_owned(),
         Err(NoResponse::Unauthorized) => "not authorized".to_owned(),
     };
