@@ -13,6 +13,7 @@ use self::hunks::{HunkFault, patched};
 use self::patch::{Wanted, read};
 use super::change::{FileStep, change};
 use super::change_log::ChangeLog;
+use super::file_text::listed;
 use super::read_file::whole_text;
 use super::workspace::{Refusal, Workspace};
 
@@ -44,6 +45,10 @@ pub(super) struct Planned {
     pub(super) after: Option<String>,
     /// True if the file must not exist yet.
     pub(super) is_new: bool,
+    /// True if another text of it gets a new name.
+    pub(super) is_rewritten: bool,
+    /// The file that it was before, if it has another name now.
+    moved_from: Option<String>,
 }
 
 pub(super) async fn perform(
@@ -55,10 +60,14 @@ pub(super) async fn perform(
     let steps = planned.into_iter().map(|file| match file.after {
         Some(text) => FileStep::Put {
             is_new: file.is_new,
+            like: file.moved_from,
             path: file.path,
             text: text.into_bytes(),
         },
-        None => FileStep::Remove { path: file.path },
+        None => FileStep::Remove {
+            is_rewritten: file.is_rewritten,
+            path: file.path,
+        },
     });
     change(workspace, steps.collect(), log).await
 }
@@ -68,11 +77,11 @@ pub(super) async fn planned(
     workspace: &Workspace,
     request: &ApplyPatch,
 ) -> Result<Vec<Planned>, Refusal> {
-    let wanted = read(&request.patch).map_err(|fault| Refusal {
+    let mut wanted = read(&request.patch).map_err(|fault| Refusal {
         code: "INVALID_PATCH",
         message: format!("line {} of the patch: {}", fault.line, fault.rule),
     })?;
-    refuse_twice(&wanted)?;
+    settle_paths(workspace, &mut wanted)?;
     let mut planned = Vec::with_capacity(wanted.len());
     for file in wanted {
         match file {
@@ -81,12 +90,16 @@ pub(super) async fn planned(
                 before: None,
                 after: Some(text),
                 is_new: true,
+                is_rewritten: false,
+                moved_from: None,
             }),
             Wanted::Delete { path } => planned.push(Planned {
                 path,
                 before: None,
                 after: None,
                 is_new: false,
+                is_rewritten: false,
+                moved_from: None,
             }),
             Wanted::Update {
                 hunks,
@@ -102,20 +115,27 @@ pub(super) async fn planned(
                         before: Some(text),
                         after: Some(after),
                         is_new: false,
+                        is_rewritten: false,
+                        moved_from: None,
                     });
                     continue;
                 };
+                let is_rewritten = after != text;
                 planned.push(Planned {
                     path: new_path,
                     before: None,
                     after: Some(after),
                     is_new: true,
+                    is_rewritten: false,
+                    moved_from: Some(path.clone()),
                 });
                 planned.push(Planned {
                     path,
                     before: Some(text),
                     after: None,
                     is_new: false,
+                    is_rewritten,
+                    moved_from: None,
                 });
             }
         }
@@ -123,24 +143,30 @@ pub(super) async fn planned(
     Ok(planned)
 }
 
-/// A patch that has a file twice does not say which part comes first.
-fn refuse_twice(wanted: &[Wanted]) -> Result<(), Refusal> {
+/// Gives every path from the workspace. A patch that has a file twice does not say which part comes first, and is
+/// refused; so is one that has a path as a file and as the folder of another file.
+fn settle_paths(workspace: &Workspace, wanted: &mut [Wanted]) -> Result<(), Refusal> {
     let mut seen = HashSet::new();
-    for file in wanted {
-        let (path, moved_to) = match file {
-            Wanted::Add { path, .. } | Wanted::Delete { path } => (path, None),
-            Wanted::Update { path, moved_to, .. } => (path, moved_to.as_ref()),
-        };
-        for path in [Some(path), moved_to].into_iter().flatten() {
-            let plain = Path::new(path).components();
-            let plain: PathBuf = plain.filter(|part| *part != Component::CurDir).collect();
-            if !seen.insert(plain) {
-                return Err(Refusal {
-                    code: "INVALID_PATCH",
-                    message: format!("the patch has {path:?} twice; no file was changed"),
-                });
-            }
+    for path in wanted.iter_mut().flat_map(Wanted::paths) {
+        *path = workspace.inside(path);
+        let plain = Path::new(path.as_str()).components();
+        let plain: PathBuf = plain.filter(|part| *part != Component::CurDir).collect();
+        if !seen.insert(plain) {
+            return Err(Refusal {
+                code: "INVALID_PATCH",
+                message: format!("the patch has {path:?} twice; no file was changed"),
+            });
         }
+    }
+    let mut folders = seen.iter().flat_map(|path| path.ancestors().skip(1));
+    if let Some(both) = folders.find(|folder| seen.contains(*folder)) {
+        return Err(Refusal {
+            code: "INVALID_PATCH",
+            message: format!(
+                "the patch has {:?} as a file and as a folder; use two patches; no file was changed",
+                both.to_string_lossy()
+            ),
+        });
     }
     Ok(())
 }
@@ -151,20 +177,29 @@ fn no_fit(path: &str, number: usize, fault: &HunkFault) -> Refusal {
             "NO_MATCH",
             format!("no line is {line:?}, which its @@ names"),
         ),
-        HunkFault::Many(places) => (
+        HunkFault::Anchors { anchor, lines } => (
             "MANY_MATCHES",
             format!(
-                "its lines stand {places} times in the file: give more of them, or a line above with @@"
+                "its @@ line {anchor:?} occurs in lines {}: put an @@ with an earlier line before it, or give more lines",
+                listed(lines)
+            ),
+        ),
+        HunkFault::Many(lines) => (
+            "MANY_MATCHES",
+            format!(
+                "its lines occur {} times in the file, from lines {} on: give more of them, or a line above with @@",
+                lines.len(),
+                listed(lines)
             ),
         ),
         HunkFault::Missing { behind: 0 } => (
             "NO_MATCH",
-            "the lines that stay or go do not stand in the file one after the other".to_owned(),
+            "its unchanged and removed lines are not in the file, one after the other".to_owned(),
         ),
         HunkFault::Missing { behind } => (
             "NO_MATCH",
             format!(
-                "the lines that stay or go do not stand in the file one after the other, from line {} on",
+                "its unchanged and removed lines are not in the file, one after the other, from line {} on",
                 behind + 1
             ),
         ),

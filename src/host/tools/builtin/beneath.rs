@@ -1,6 +1,7 @@
 //! Opens files below a folder, never through a link to the outside. Does not know tools.
 
-mod opened;
+mod denied;
+pub(super) mod opened;
 mod place;
 mod pointer;
 mod repair;
@@ -18,6 +19,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
+use self::denied::denied;
 use super::entry::{Entry, EntryKind};
 use crate::tools::withheld::{Withheld, WithheldIds};
 use crate::tools::withheld_files::FileId;
@@ -80,8 +82,8 @@ impl From<Errno> for OpenError {
 /// A path on its way.
 struct Walk<'b> {
     beneath: &'b Beneath,
-    /// The folders between the one that is held and where the path has led to.
-    folders: Vec<OwnedFd>,
+    /// The folders from the root to the place that the path has reached, each with its name.
+    folders: Vec<(OsString, OwnedFd)>,
     links: usize,
     /// Folders that a `.git` on the way names.
     named: Vec<FileId>,
@@ -137,7 +139,10 @@ impl Beneath {
         walk.steps.push_back(".".into());
         match walk.judged_last()?.0 {
             Step::File(_) => Err(Errno::NOTDIR.into()),
-            Step::Folder => Ok(entries_of(walk.here())?),
+            Step::Folder => {
+                let entries = entries_of(walk.here());
+                entries.map_err(|fault| walk.denied(fault, "read or search"))
+            }
         }
     }
 
@@ -157,7 +162,21 @@ impl Beneath {
 impl Walk<'_> {
     fn here(&self) -> BorrowedFd<'_> {
         let held = &self.beneath.folder;
-        self.folders.last().unwrap_or(held).as_fd()
+        self.folders
+            .last()
+            .map_or(held, |(_, folder)| folder)
+            .as_fd()
+    }
+
+    /// The error of a step in the folder that the path has led to; a denied one names the folder and the permission.
+    fn denied(&self, fault: Errno, permission: &str) -> OpenError {
+        let path: PathBuf = self.folders.iter().map(|(name, _)| name).collect();
+        let folder = if self.folders.is_empty() {
+            "the workspace's folder".to_owned()
+        } else {
+            format!("the folder {:?}", path.to_string_lossy())
+        };
+        denied(fault, permission, &folder, fstat(self.here()).ok().as_ref()).into()
     }
 
     /// Takes every step, and refuses the path where it leads through what is withheld. That is looked up when all of it is open: what is withheld
@@ -193,7 +212,8 @@ impl Walk<'_> {
 
     /// Takes one step by a name; a file where it leads to one, and no step is left.
     fn step(&mut self, name: OsString) -> Result<Option<File>, OpenError> {
-        let found = statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let found = statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = found.map_err(|fault| self.denied(fault, "search"))?;
         let opened = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => match readlinkat(self.here(), &name, Vec::new()) {
                 Ok(target) => return self.follow(OsString::from_vec(target.into_bytes())),
@@ -217,14 +237,14 @@ impl Walk<'_> {
                 self.steps.push_front(name);
                 return Ok(None);
             }
-            Err(fault) => return Err(fault.into()),
+            Err(fault) => return Err(denied(fault, "read", "it", Some(&found)).into()),
         };
         // What counts is what was opened, not what was looked at.
         let opened_as = fstat(&opened)?;
         self.opened.push(id_of(&opened_as));
         match FileType::from_raw_mode(opened_as.st_mode) {
             FileType::Directory => {
-                self.folders.push(opened);
+                self.folders.push((name, opened));
                 Ok(None)
             }
             FileType::RegularFile if self.steps.is_empty() => Ok(Some(File::from(opened))),

@@ -75,24 +75,34 @@ impl Beneath {
     }
 
     /// Puts a file at that path. Not on this system: a folder that cannot be held open can be replaced by a link meanwhile.
-    pub(super) fn put(&self, _: &Path, _: &[u8]) -> Result<bool, OpenError> {
+    pub(super) fn put(&self, _: &Path, _: &[u8], _: Option<&Path>) -> Result<bool, OpenError> {
         let words = "files cannot be written on this system";
         Err(io::Error::new(io::ErrorKind::Unsupported, words).into())
     }
 
+    /// Like [`Self::put`].
+    pub(super) fn put_again(&self, path: &Path, text: &[u8], _: u16) -> Result<bool, OpenError> {
+        self.put(path, text, None)
+    }
+
     /// Always fails: no file may be written on this system.
     pub(super) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
-        self.put(path, &[])
+        self.put(path, &[], None)
+    }
+
+    /// Always fails: no file may be written on this system.
+    pub(super) fn is_writable(&self, path: &Path) -> Result<bool, OpenError> {
+        self.put(path, &[], None)
     }
 
     /// Always fails: no file may be removed on this system.
     pub(super) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
-        self.put(path, &[])
+        self.put(path, &[], None)
     }
 
     /// Takes the file at that path away. Not on this system, for the same reason.
     pub(super) fn remove(&self, path: &Path) -> Result<(), OpenError> {
-        self.put(path, &[]).map(drop)
+        self.put(path, &[], None).map(drop)
     }
 
     fn resolved(&self, path: &Path) -> Result<PathBuf, OpenError> {

@@ -15,11 +15,17 @@ pub(super) enum FileStep {
     Put {
         /// True if the file must not exist yet.
         is_new: bool,
+        /// The file whose mode and owner a new file gets.
+        like: Option<String>,
         path: String,
         text: Vec<u8>,
     },
     /// It is there no longer.
-    Remove { path: String },
+    Remove {
+        /// True if another text of it gets a new name: then it must be writable, too.
+        is_rewritten: bool,
+        path: String,
+    },
 }
 
 /// Makes every change, or none if one of them is refused, and reports what became of each file. Each file is written whole or not at all; where the
@@ -28,10 +34,12 @@ pub(super) enum FileStep {
 /// What each file held is kept before it is changed, and noted.
 pub(super) async fn change(
     workspace: &Workspace,
-    steps: Vec<FileStep>,
+    mut steps: Vec<FileStep>,
     log: &ChangeLog,
 ) -> Result<String, Refusal> {
-    for step in &steps {
+    for step in &mut steps {
+        let (FileStep::Put { path, .. } | FileStep::Remove { path, .. }) = &mut *step;
+        *path = workspace.inside(path);
         if let FileStep::Put { path, text, .. } = step
             && text.len() > FILE_BYTES
         {
@@ -62,17 +70,22 @@ pub(super) async fn change(
 impl FileStep {
     fn path(&self) -> &str {
         match self {
-            Self::Put { path, .. } | Self::Remove { path } => path,
+            Self::Put { path, .. } | Self::Remove { path, .. } => path,
         }
     }
 
     fn judge(&self, beneath: &Beneath) -> Result<(), StepFault> {
         let path = self.path().as_ref();
         match self {
-            Self::Put { is_new, .. } if beneath.stands(path)? && *is_new => Err(StepFault::Exists),
-            Self::Put { .. } => Ok(()),
-            Self::Remove { .. } if beneath.is_removable(path)? => Ok(()),
-            Self::Remove { .. } => {
+            Self::Put { is_new, .. } if *is_new && beneath.stands(path)? => Err(StepFault::Exists),
+            Self::Put { .. } => beneath.is_writable(path).map(drop).map_err(StepFault::Open),
+            Self::Remove { is_rewritten, .. } => {
+                if *is_rewritten {
+                    beneath.is_writable(path)?;
+                }
+                if beneath.is_removable(path)? {
+                    return Ok(());
+                }
                 Err(OpenError::from(io::Error::from(io::ErrorKind::NotFound)).into())
             }
         }
@@ -83,8 +96,9 @@ impl FileStep {
         let before = Held::of(beneath, path.as_ref())?;
         log.keep(beneath.root(), &before).map_err(OpenError::from)?;
         let (words, after) = match self {
-            Self::Put { text, .. } => {
-                let replaced = beneath.put(path.as_ref(), text)?;
+            Self::Put { like, text, .. } => {
+                let like = like.as_deref().map(Path::new);
+                let replaced = beneath.put(path.as_ref(), text, like)?;
                 let what = if replaced { "replaced" } else { "made" };
                 let words = format!("{what} {path}, {}", amount(text.len(), "byte"));
                 (words, Some(text.as_slice()))

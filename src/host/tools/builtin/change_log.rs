@@ -1,6 +1,7 @@
 //! The changes of one call to workspace files: the log keeps each file's old content, then notes the new content. Does not
 //! change files.
 
+use std::fs::File;
 use std::io;
 use std::io::Read as _;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use monolith_core::message::{Digest, FileChange, FileChanges};
 
 use super::beneath::{Beneath, OpenError};
-use super::run_files::RunFiles;
+use super::run_files::{KeptContent, RunFiles};
 
 /// The most files of one call that are listed.
 const MOST_FILES: usize = 500;
@@ -40,12 +41,8 @@ impl ChangeLog {
 
     /// Keeps what a file holds, before it is changed.
     pub(super) fn keep(&self, workspace: &Path, held: &Held) -> io::Result<()> {
-        let content = match held {
-            Held::Content(content) => Some(content.as_slice()),
-            Held::Large(_) | Held::Nothing => None,
-        };
         if let Some(files) = &self.0.files {
-            files.keep(workspace, content)?;
+            files.keep(workspace, held.to_keep())?;
         }
         Ok(())
     }
@@ -53,7 +50,7 @@ impl ChangeLog {
     /// Notes what a file held and holds.
     pub(super) fn note(&self, path: &str, before: &Held, after: Option<&[u8]>) {
         let change = match before {
-            Held::Content(content) => FileChange::of(path, Some(content), after),
+            Held::Content { bytes, .. } => FileChange::of(path, Some(bytes), after),
             Held::Nothing => FileChange::of(path, None, after),
             Held::Large(hash) => Some(FileChange {
                 after: after.map(Digest::of),
@@ -102,13 +99,20 @@ impl ChangeLog {
     }
 }
 
+/// The bits of a mode that are permissions.
+#[cfg(unix)]
+const PERMISSIONS: u32 = 0o777;
 /// Most bytes of a file that is written, or kept.
 pub(super) const FILE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The content of a file before a change.
 #[derive(Debug)]
 pub(super) enum Held {
-    Content(Vec<u8>),
+    Content {
+        bytes: Vec<u8>,
+        /// The permissions of the file, on a system that has them.
+        mode: Option<u16>,
+    },
     /// More than is kept.
     Large(Digest),
     /// It was not there.
@@ -124,6 +128,7 @@ impl Held {
             }
             opened => opened?,
         };
+        let mode = mode_of(&file)?;
         let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX);
         let mut content = Vec::new();
         file.by_ref().take(most).read_to_end(&mut content)?;
@@ -132,18 +137,40 @@ impl Held {
         let before = hasher.count();
         hasher.update_reader(file)?;
         if hasher.count() == before {
-            return Ok(Self::Content(content));
+            let bytes = content;
+            return Ok(Self::Content { bytes, mode });
         }
         let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
         Ok(Self::Large(hash))
     }
 
+    /// The content to keep; `None` if there is none, or more than is kept.
+    pub(super) fn to_keep(&self) -> Option<KeptContent<'_>> {
+        match self {
+            Self::Content { bytes, mode } => Some(KeptContent { bytes, mode: *mode }),
+            Self::Large(_) | Self::Nothing => None,
+        }
+    }
+
     /// Its hash; `None` if it was not there.
     pub(super) fn hash(&self) -> Option<Digest> {
         match self {
-            Self::Content(content) => Some(Digest::of(content)),
+            Self::Content { bytes, .. } => Some(Digest::of(bytes)),
             Self::Large(hash) => Some(*hash),
             Self::Nothing => None,
         }
     }
+}
+
+/// The permissions of a file.
+#[cfg(unix)]
+fn mode_of(file: &File) -> io::Result<Option<u16>> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mode = file.metadata()?.mode() & PERMISSIONS;
+    Ok(u16::try_from(mode).ok())
+}
+
+#[cfg(not(unix))]
+fn mode_of(_: &File) -> io::Result<Option<u16>> {
+    Ok(None)
 }

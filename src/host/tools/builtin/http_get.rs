@@ -11,7 +11,9 @@ use url::Url;
 
 use super::workspace::Refusal;
 use crate::tools::address_guard::{AddressGuard, Resolver};
-use crate::tools::web_answer::{body_of, charset_of, header, reason_of, target_of, text_of};
+use crate::tools::web_answer::{
+    body_of, charset_of, header, reason_of, reason_of_body, target_of, text_of,
+};
 use monolith_core::contract::HttpGetTerms;
 use monolith_core::message::amount;
 
@@ -88,7 +90,7 @@ impl HttpGet {
         request.send().await.map_err(unreached)
     }
 
-    async fn answer(&self, mut response: Response, url: &Url) -> Result<String, Refusal> {
+    async fn answer(&self, response: Response, url: &Url) -> Result<String, Refusal> {
         let status = response.status();
         let media_type = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
         let charset = charset_of(&media_type).or_else(|rule| refuse(NOT_TEXT, rule))?;
@@ -98,7 +100,11 @@ impl HttpGet {
             return refuse(NOT_TEXT, words);
         }
         let most = usize::try_from(self.terms.max_bytes).unwrap_or(usize::MAX);
-        let (body, whole) = body_of(&mut response, most).await.map_err(unreached)?;
+        let read = body_of(response, most).await;
+        let (body, whole) = read.map_err(|fault| Refusal {
+            code: "UNREACHED",
+            message: reason_of_body(fault),
+        })?;
         let Some(text) = text_of(body, charset, whole) else {
             let named = if media_type.is_empty() {
                 "no media type"

@@ -72,13 +72,18 @@ fn quoted_bytes(name: &OsStr) -> String {
 }
 
 /// The name as it is, or quoted with escapes where a line could not hold it, where not all of it would be seen, or where it is not
-/// UTF-8.
+/// UTF-8. One that could be taken for a quoted name or a note follows `./`, so it can be given to a tool as it is listed.
 pub(super) fn shown(name: &OsStr) -> String {
     let Some(plain) = name.to_str() else {
         return quoted_bytes(name);
     };
-    if !plain.contains(is_invisible) && !plain.starts_with(['"', '[']) {
-        return plain.to_owned();
+    if !plain.contains(is_invisible) {
+        let lead = if plain.starts_with(['"', '[']) {
+            "./"
+        } else {
+            ""
+        };
+        return format!("{lead}{plain}");
     }
     let mut quoted = String::from("\"");
     for c in plain.chars() {
@@ -100,7 +105,9 @@ mod tests {
     fn a_name_that_is_not_seen_whole_is_quoted() {
         let check = |name: &str, expect: &str| assert_eq!(shown(OsStr::new(name)), expect);
         check("plain name.txt", "plain name.txt");
-        check("\"quoted\"", "\"\\\"quoted\\\"\"");
+        check("\"quoted\"", "./\"quoted\"");
+        check("[id].tsx", "./[id].tsx");
+        check("[a\nb]", "\"[a\\nb]\"");
         check("a\nb", "\"a\\nb\"");
         check("a\u{202e}txt.exe", "\"a\\u{202e}txt.exe\"");
         check("a\u{a0}b\u{2800}", "\"a\\u{a0}b\\u{2800}\"");

@@ -14,6 +14,7 @@ mod change;
 mod change_log;
 mod edit_file;
 mod entry;
+mod file_text;
 #[cfg(unix)]
 mod git_changes;
 #[cfg(unix)]
@@ -49,4 +50,4 @@ use git_guard_by_path::{self as git_guard, self as guarded_command};
 pub use guarded_command::judged_commands;
 pub use preview::FileChange;
 pub use restore::{Restored, RestoredFolder};
-pub(crate) use run_files::{FileKeeper, RunFiles};
+pub(crate) use run_files::{FileKeeper, KeptContent, RunFiles};

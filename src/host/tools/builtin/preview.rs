@@ -70,7 +70,8 @@ fn read<C: DeserializeOwned>(arguments: &ObjectText) -> Result<C, String> {
 async fn edit(workspace: &Workspace, request: EditFile) -> Result<FileChange, Refusal> {
     let path = request.path.clone();
     let before = whole_text(workspace, &path).await?;
-    let after = edit_file::edited(&path, before.clone(), &request.edits)?;
+    let after = edit_file::edited(&path, &before, &request.edits)?;
+    may_put(workspace, &path).await?;
     Ok(FileChange {
         path,
         before: Some(before),
@@ -80,8 +81,10 @@ async fn edit(workspace: &Workspace, request: EditFile) -> Result<FileChange, Re
 
 async fn write(workspace: &Workspace, request: WriteFile) -> Result<FileChange, Refusal> {
     let WriteFile { content, path } = request;
+    let before = text_there(workspace, &path).await?;
+    may_put(workspace, &path).await?;
     Ok(FileChange {
-        before: text_there(workspace, &path).await?,
+        before,
         path,
         after: Some(content),
     })
@@ -95,6 +98,8 @@ async fn patch(workspace: &Workspace, request: &ApplyPatch) -> Result<Vec<FileCh
             before,
             after,
             is_new,
+            is_rewritten,
+            ..
         } = file;
         let before = match before {
             Some(before) => Some(before),
@@ -107,6 +112,9 @@ async fn patch(workspace: &Workspace, request: &ApplyPatch) -> Result<Vec<FileCh
                 message: format!("{path:?} is there already"),
             });
         }
+        if after.is_some() || is_rewritten {
+            may_put(workspace, &path).await?;
+        }
         changes.push(FileChange {
             path,
             before,
@@ -114,6 +122,12 @@ async fn patch(workspace: &Workspace, request: &ApplyPatch) -> Result<Vec<FileCh
         });
     }
     Ok(changes)
+}
+
+/// Checks that a file can be written at that path.
+async fn may_put(workspace: &Workspace, path: &str) -> Result<(), Refusal> {
+    let look = workspace.look(path, |beneath, path| beneath.is_writable(path).map(drop));
+    look.await
 }
 
 /// The text of a file; `None` if it is not there.

@@ -9,6 +9,9 @@ use super::workspace::{missed, stays_inside};
 use crate::tools::withheld::Withheld;
 use monolith_core::message::Digest;
 
+/// The permissions of a restored file whose own were not kept: not wider than they were.
+const OWNER_ONLY: u16 = 0o600;
+
 /// A folder whose files are given back what they held.
 #[derive(Debug)]
 pub struct RestoredFolder(Beneath);
@@ -39,12 +42,14 @@ impl RestoredFolder {
         Ok(Self(Beneath::open(root, withheld)?))
     }
 
-    /// Gives one file back what it held, where it is as `after` says; `content` finds what has a hash. With `look` nothing is changed.
+    /// Gives one file back what it held, where it is as `after` says; `content` finds what has a hash. A file that was removed has the
+    /// permissions `mode` again; where they were not kept, its owner alone may read it. With `look` nothing is changed.
     pub fn restore(
         &self,
         path: &str,
         (before, after): (Option<Digest>, Option<Digest>),
         content: impl FnOnce(Digest) -> io::Result<Option<Vec<u8>>>,
+        mode: Option<u16>,
         look: bool,
     ) -> Restored {
         let refuse = |fault: OpenError| Restored::Refused(missed(path, fault).message);
@@ -79,7 +84,7 @@ impl RestoredFolder {
         if let Err(fault) = self.0.stands(file) {
             return refuse(fault);
         }
-        if !look && let Err(fault) = self.0.put(file, &content) {
+        if !look && let Err(fault) = self.0.put_again(file, &content, mode.unwrap_or(OWNER_ONLY)) {
             return refuse(fault);
         }
         Restored::Done

@@ -49,7 +49,11 @@ impl RunFiles {
     }
 
     /// Keeps what a file of that workspace holds, durably, before it is changed.
-    pub(super) fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<()> {
+    pub(super) fn keep(
+        &self,
+        workspace: &Path,
+        content: Option<KeptContent<'_>>,
+    ) -> io::Result<()> {
         self.keeper.keep(workspace, content)?;
         self.keeper.settle()
     }
@@ -71,14 +75,23 @@ impl RunFiles {
     }
 }
 
+/// The content of a workspace file before a change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptContent<'c> {
+    pub(crate) bytes: &'c [u8],
+    /// The permissions of the file, on a system that has them.
+    pub(crate) mode: Option<u16>,
+}
+
 /// The store for the old content of workspace files that a run changes.
 pub(crate) trait FileKeeper: fmt::Debug + Send + Sync {
     /// Keeps that content of a file of the workspace; false where it is more than is kept. Without a content it is noted that files of that
-    /// workspace are changed. It is durable once [`Self::settle`] has returned.
+    /// workspace are changed. Of files with one content, the permissions that all of them have are kept. It is durable once
+    /// [`Self::settle`] has returned.
     ///
     /// # Errors
     /// What the system says.
-    fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<bool>;
+    fn keep(&self, workspace: &Path, content: Option<KeptContent<'_>>) -> io::Result<bool>;
 
     /// Makes durable what was kept.
     ///

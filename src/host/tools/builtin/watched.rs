@@ -14,7 +14,7 @@ use super::beneath::stamp::{Stamp, Stamps};
 use super::beneath::{Beneath, OpenError};
 use super::change_log::Held;
 use super::run_files::{Files, RunFiles, Seen};
-use super::tree::{RULE_FILES, Selection, Tree, Walked};
+use super::tree::{RULE_FILES, Selection, Skipped, Tree, Walked};
 use super::workspace::{Refusal, Workspace};
 use monolith_core::message::{Digest, FileChange, FileChanges};
 
@@ -56,13 +56,13 @@ impl RunFiles {
                     Ok(Held::Nothing) => return Ok(None),
                     Ok(held) => {
                         let hash = held.hash();
-                        let content = match held {
-                            Held::Content(content) => Some(content),
-                            Held::Large(_) | Held::Nothing => None,
-                        };
-                        if let Some(content) = &content {
+                        if let Some(content) = held.to_keep() {
                             self.keeper.keep(beneath.root(), Some(content))?;
                         }
+                        let content = match held {
+                            Held::Content { bytes, .. } => Some(bytes),
+                            Held::Large(_) | Held::Nothing => None,
+                        };
                         let stamp = settled;
                         (content, Seen { hash, stamp })
                     }
@@ -82,7 +82,8 @@ impl RunFiles {
         let mut before = std::mem::take(&mut files.all);
         let mut fault = None;
         let mut stamps = Stamps::of(beneath);
-        let walked = tree(beneath, awaited).walk(Path::new(""), &mut |path| {
+        let skipped = &mut Skipped::default();
+        let walked = tree(beneath, awaited).walk(Path::new(""), skipped, &mut |path| {
             let Ok(Some(stamp)) = stamps.at(path) else {
                 return ControlFlow::Continue(());
             };
@@ -120,7 +121,8 @@ impl RunFiles {
         let mut stamps = Stamps::of(beneath);
         let mut now = Vec::new();
         let mut gone = std::mem::take(&mut files.all);
-        let walked = tree(beneath, awaited).walk(Path::new(""), &mut |path| {
+        let skipped = &mut Skipped::default();
+        let walked = tree(beneath, awaited).walk(Path::new(""), skipped, &mut |path| {
             now.push((path.to_owned(), gone.remove(path)));
             ControlFlow::Continue(())
         });

@@ -22,6 +22,24 @@ impl Workspace {
         Ok(Self(Arc::new(Beneath::open(root, withheld)?)))
     }
 
+    /// The path from the workspace: an absolute one that leads into its folder is given without that folder.
+    pub(super) fn inside(&self, path: &str) -> String {
+        let given = Path::new(path);
+        let rest = given
+            .is_absolute()
+            .then(|| given.strip_prefix(self.0.root()).ok());
+        let Some(rest) = rest.flatten().and_then(Path::to_str) else {
+            return path.to_owned();
+        };
+        // `a/` is a folder.
+        let end = if path.ends_with('/') && !rest.is_empty() {
+            "/"
+        } else {
+            ""
+        };
+        format!("{rest}{end}")
+    }
+
     /// The held folder.
     #[cfg(unix)]
     pub(super) fn beneath(&self) -> &Beneath {
@@ -60,10 +78,11 @@ impl Workspace {
         path: &str,
         step: impl FnOnce(&Beneath, &Path) -> Result<T, OpenError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        if !stays_inside(Path::new(path)) {
+        let given = PathBuf::from(self.inside(path));
+        if !stays_inside(&given) {
             return Err(missed(path, OpenError::Outside));
         }
-        let (beneath, given) = (Arc::clone(&self.0), PathBuf::from(path));
+        let beneath = Arc::clone(&self.0);
         let done = tokio::task::spawn_blocking(move || step(&beneath, &given)).await;
         let done = done.unwrap_or_else(|fault| Err(io::Error::other(fault).into()));
         done.map_err(|miss| missed(path, miss))
@@ -174,7 +193,12 @@ pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
 pub(super) fn refusal(path: &str, error: &io::Error) -> Refusal {
     let (code, words) = match error.kind() {
         io::ErrorKind::NotFound => ("NOT_FOUND", "does not exist"),
-        io::ErrorKind::PermissionDenied => ("PERMISSION_DENIED", "may not be read"),
+        io::ErrorKind::PermissionDenied => {
+            return Refusal {
+                code: "PERMISSION_DENIED",
+                message: format!("{path:?}: permission denied, {error}"),
+            };
+        }
         io::ErrorKind::NotADirectory => ("NOT_A_DIRECTORY", "has a part that is not a directory"),
         _ => {
             return Refusal {

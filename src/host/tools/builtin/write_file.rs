@@ -36,6 +36,7 @@ pub(super) async fn perform(
     let WriteFile { content, path } = request;
     let step = FileStep::Put {
         is_new: false,
+        like: None,
         path,
         text: content.into_bytes(),
     };

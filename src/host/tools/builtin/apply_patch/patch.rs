@@ -28,6 +28,17 @@ pub(super) enum Wanted {
     },
 }
 
+impl Wanted {
+    /// The paths that the change is about.
+    pub(super) fn paths(&mut self) -> impl Iterator<Item = &mut String> {
+        let (path, moved_to) = match self {
+            Self::Add { path, .. } | Self::Delete { path } => (path, None),
+            Self::Update { moved_to, path, .. } => (path, moved_to.as_mut()),
+        };
+        std::iter::once(path).chain(moved_to)
+    }
+}
+
 /// Lines that follow each other in a file, and what becomes of them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk {

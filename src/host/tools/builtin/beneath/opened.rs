@@ -99,7 +99,7 @@ fn unlock(entry: BorrowedFd<'_>) -> rustix::io::Result<Mode> {
 
 /// Sets the mode of an entry that is held by its path, which `fchmod` refuses.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn set_mode(entry: BorrowedFd<'_>, mode: Mode) -> rustix::io::Result<()> {
+pub(crate) fn set_mode(entry: BorrowedFd<'_>, mode: Mode) -> rustix::io::Result<()> {
     use std::os::fd::AsRawFd as _;
 
     rustix::fs::chmod(format!("/proc/self/fd/{}", entry.as_raw_fd()), mode)
@@ -107,6 +107,6 @@ fn set_mode(entry: BorrowedFd<'_>, mode: Mode) -> rustix::io::Result<()> {
 
 /// Sets the mode of an open entry.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn set_mode(entry: BorrowedFd<'_>, mode: Mode) -> rustix::io::Result<()> {
+pub(crate) fn set_mode(entry: BorrowedFd<'_>, mode: Mode) -> rustix::io::Result<()> {
     rustix::fs::fchmod(entry, mode)
 }

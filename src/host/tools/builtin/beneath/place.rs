@@ -6,20 +6,20 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, fchmod, mkdirat, openat, readlinkat, renameat, statat,
-    unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, mkdirat, openat,
+    readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
+use super::denied::{denied_in, may_change_entries, may_write};
 use super::pointer::named_in;
 use super::{Beneath, HELD, MOST_TRIES, OpenError, READ, Walk, id_of};
 use crate::tools::withheld::StoreNames;
-use rustix::fs::fstat;
 
 /// Folders that hold what runs when somebody else works in the workspace: hooks and settings of git.
 const CLOSED: &str = ".git";
@@ -34,8 +34,8 @@ const NEW: OFlags = OFlags::WRONLY
 /// The destination of a file to write.
 struct Destination {
     folder: OwnedFd,
-    /// The mode of the file that has the name now.
-    mode: Option<Mode>,
+    /// The file that has the name now.
+    found: Option<Stat>,
     name: OsString,
 }
 
@@ -51,15 +51,43 @@ enum Search {
 }
 
 impl Beneath {
-    /// Writes a file at this path, replaces an existing one and creates missing folders. Returns true if a file existed.
+    /// Writes a file at this path, replaces an existing one and creates missing folders. It has mode and owner of the replaced file, else
+    /// those of the file `like`. Returns true if a file existed.
     pub(in crate::tools::builtin) fn put(
         &self,
         path: &Path,
         text: &[u8],
+        like: Option<&Path>,
+    ) -> Result<bool, OpenError> {
+        let like = match like {
+            Some(like) => self.place(like, Search::Judge)?,
+            None => None,
+        };
+        self.put_like(path, text, like.and_then(|like| like.found), None)
+    }
+
+    /// Like [`Self::put`], for a file that was removed: one that does not exist gets those permissions.
+    pub(in crate::tools::builtin) fn put_again(
+        &self,
+        path: &Path,
+        text: &[u8],
+        mode: u16,
+    ) -> Result<bool, OpenError> {
+        let mode = Mode::from_raw_mode(mode.into());
+        self.put_like(path, text, None, Some(mode))
+    }
+
+    fn put_like(
+        &self,
+        path: &Path,
+        text: &[u8],
+        like: Option<Stat>,
+        given: Option<Mode>,
     ) -> Result<bool, OpenError> {
         let Some(place) = self.place(path, Search::Put)? else {
             return Err(Errno::NOENT.into());
         };
+        let like = place.found.or(like);
         let mut tries = 0_u32;
         let (file, interim) = loop {
             let mut interim = OsString::from(format!(".monolith-{}-{tries}.", std::process::id()));
@@ -70,14 +98,16 @@ impl Beneath {
                     .get(..64)
                     .unwrap_or(place.name.as_bytes()),
             ));
-            let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+            let all = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+            // Nobody else reads a file before it has its permissions.
+            let mode = given.map_or(all, |_| Mode::RUSR | Mode::WUSR);
             match openat(&place.folder, &interim, NEW, mode) {
                 Ok(file) => break (file, interim),
                 Err(Errno::EXIST) if tries < 64 => tries += 1,
-                Err(fault) => return Err(fault.into()),
+                Err(fault) => return Err(denied_in(fault, place.folder.as_fd()).into()),
             }
         };
-        let written = written(File::from(file), text, place.mode).and_then(|()| {
+        let written = written(File::from(file), text, like.as_ref(), given).and_then(|()| {
             renameat(&place.folder, &interim, &place.folder, &place.name)?;
             Ok(())
         });
@@ -85,27 +115,42 @@ impl Beneath {
             let _left = unlinkat(&place.folder, &interim, AtFlags::empty());
         }
         written?;
-        Ok(place.mode.is_some())
+        Ok(place.found.is_some())
     }
 
-    /// True if a file exists at this path and may be written there. Changes nothing.
+    /// True if a file exists at this path and may be replaced there. Changes nothing.
     pub(in crate::tools::builtin) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
         let place = self.place(path, Search::Judge)?;
-        Ok(place.is_some_and(|place| place.mode.is_some()))
+        Ok(place.is_some_and(|place| place.found.is_some()))
+    }
+
+    /// Like [`Self::stands`], and an error if a shell could not write the file or make it. Changes nothing.
+    pub(in crate::tools::builtin) fn is_writable(&self, path: &Path) -> Result<bool, OpenError> {
+        let Some(place) = self.place(path, Search::Judge)? else {
+            return Ok(false);
+        };
+        may_change_entries(place.folder.as_fd())?;
+        if let Some(found) = &place.found {
+            may_write(place.folder.as_fd(), &place.name, found)?;
+        }
+        Ok(place.found.is_some())
     }
 
     /// True if a file exists at this path and may be removed. Changes nothing.
     pub(in crate::tools::builtin) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
-        let place = self.place(path, Search::Remove)?;
-        Ok(place.is_some_and(|place| place.mode.is_some()))
+        let Some(place) = self.place(path, Search::Remove)? else {
+            return Ok(false);
+        };
+        may_change_entries(place.folder.as_fd())?;
+        Ok(place.found.is_some())
     }
 
     /// Takes the file at that path away; its other names keep it.
     pub(in crate::tools::builtin) fn remove(&self, path: &Path) -> Result<(), OpenError> {
         match self.place(path, Search::Remove)? {
-            Some(place) if place.mode.is_some() => {
-                unlinkat(&place.folder, &place.name, AtFlags::empty())?;
-                Ok(())
+            Some(place) if place.found.is_some() => {
+                let removed = unlinkat(&place.folder, &place.name, AtFlags::empty());
+                removed.map_err(|fault| denied_in(fault, place.folder.as_fd()).into())
             }
             _ => Err(Errno::NOENT.into()),
         }
@@ -139,9 +184,29 @@ fn is_closed(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(CLOSED.as_bytes())
 }
 
-fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenError> {
-    if let Some(mode) = mode {
+fn written(
+    mut file: File,
+    text: &[u8],
+    like: Option<&Stat>,
+    given: Option<Mode>,
+) -> Result<(), OpenError> {
+    if let Some(like) = like {
+        let (owner, group) = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
+        let is_kept = fchown(&file, Some(owner), Some(group)).is_ok();
+        let mode = Mode::from_raw_mode(like.st_mode);
+        // Only root may hand a file to another user. A program does not run with the rights of an owner it did not have.
+        let special = Mode::SUID.union(Mode::SGID);
+        let mode = if is_kept {
+            mode
+        } else {
+            mode.difference(special)
+        };
+        if !is_kept {
+            let _group_kept = fchown(&file, None, Some(group));
+        }
         fchmod(&file, mode)?;
+    } else if let Some(given) = given {
+        fchmod(&file, given)?;
     }
     file.write_all(text)?;
     file.sync_all()?;
@@ -224,9 +289,9 @@ impl Walk<'_> {
             Err(Errno::NOENT) => match mkdirat(self.here(), &name, all) {
                 // Another process has made it meanwhile.
                 Ok(()) | Err(Errno::EXIST) => {}
-                Err(fault) => return Err(fault.into()),
+                Err(fault) => return Err(self.denied(fault, "write")),
             },
-            Err(fault) => return Err(fault.into()),
+            Err(fault) => return Err(self.denied(fault, "search")),
             Ok(_) => {}
         }
         match self.step(name)? {
@@ -241,9 +306,9 @@ impl Walk<'_> {
         name: OsString,
         search: Search,
     ) -> Result<Option<Destination>, OpenError> {
-        let mode = match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
+        let found = match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
-            Err(fault) => return Err(fault.into()),
+            Err(fault) => return Err(self.denied(fault, "search")),
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
                 FileType::Symlink if search == Search::Remove => return Err(OpenError::NotAFile),
                 FileType::Symlink => {
@@ -270,12 +335,16 @@ impl Walk<'_> {
                     if let Some(opened) = opened {
                         self.opened.push(id_of(&fstat(&opened)?));
                     }
-                    Some(Mode::from_raw_mode(found.st_mode))
+                    Some(found)
                 }
                 _ => return Err(OpenError::NotAFile),
             },
         };
         let folder = openat(self.here(), ".", HELD, Mode::empty())?;
-        Ok(Some(Destination { folder, mode, name }))
+        Ok(Some(Destination {
+            folder,
+            found,
+            name,
+        }))
     }
 }

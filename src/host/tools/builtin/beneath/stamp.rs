@@ -31,18 +31,7 @@ impl Stamp {
 
     /// True if any write after that moment gives the file another stamp.
     pub(in crate::tools::builtin) fn is_settled(&self, at: SystemTime) -> bool {
-        let within = if self.changed.1 == 0 || self.modified.1 == 0 {
-            SETTLED_COARSE
-        } else {
-            SETTLED
-        };
-        let (Ok(seconds), Ok(nanos)) = (self.changed.0.try_into(), self.changed.1.try_into())
-        else {
-            return false;
-        };
-        let changed = UNIX_EPOCH.checked_add(Duration::new(seconds, nanos));
-        let age = changed.and_then(|changed| at.duration_since(changed).ok());
-        age.is_some_and(|age| age >= within)
+        is_settled(self.changed, self.modified, at)
     }
 
     fn of(found: &Stat) -> Self {
@@ -55,6 +44,21 @@ impl Stamp {
             modified: (found.st_mtime, nanos(found.st_mtime_nsec)),
         }
     }
+}
+
+/// True if any write after that moment changes the times of a file: seconds and nanoseconds of its last change, and of its content's.
+pub(crate) fn is_settled(changed: (i64, i64), modified: (i64, i64), at: SystemTime) -> bool {
+    let within = if changed.1 == 0 || modified.1 == 0 {
+        SETTLED_COARSE
+    } else {
+        SETTLED
+    };
+    let (Ok(seconds), Ok(nanos)) = (changed.0.try_into(), changed.1.try_into()) else {
+        return false;
+    };
+    let changed = UNIX_EPOCH.checked_add(Duration::new(seconds, nanos));
+    let age = changed.and_then(|changed| at.duration_since(changed).ok());
+    age.is_some_and(|age| age >= within)
 }
 
 /// Looks at files one after the other; the folder of the last one is held.
