@@ -1,11 +1,10 @@
 //! The HTTP backend of one target. Carries bytes; does not know protocols.
 
 use std::error::Error as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use flate2::write::MultiGzDecoder;
 use monolith_core::contract::recorded_url;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
@@ -13,6 +12,7 @@ use reqwest::header::{
 };
 use reqwest::{RequestBuilder, Url};
 
+use super::http_body::{BodyFault, HttpBody};
 use super::proxies::through;
 use super::timeouts::{Timeouts, wait};
 use super::{Proxies, ProxyFault, Secret, TransportFault, TransportFaultKind};
@@ -52,12 +52,9 @@ pub struct HttpBackend {
     location: String,
 }
 
-/// A body that is arriving. Some servers and proxies compress it unasked.
+/// An arriving body.
 #[derive(Debug)]
-pub(super) struct HttpReply {
-    response: reqwest::Response,
-    unpacked: Option<MultiGzDecoder<Vec<u8>>>,
-}
+pub(super) struct HttpReply(HttpBody);
 
 impl HttpBackend {
     /// Sets up a client for one server; connects nowhere.
@@ -174,7 +171,7 @@ impl HttpBackend {
             status: response.status().as_u16(),
         };
         let reply = HttpReply::new(response).map_err(|fault| self.placed(fault))?;
-        if reply.unpacked.is_some() {
+        if reply.0.is_unpacked() {
             let of_packed =
                 |name: &str| name == CONTENT_ENCODING.as_str() || name == CONTENT_LENGTH.as_str();
             head.headers.retain(|(name, _)| !of_packed(name));
@@ -240,48 +237,12 @@ impl HttpReply {
     /// # Errors
     /// [`TransportFault`] if it is compressed in a way that is not unpacked here.
     fn new(response: reqwest::Response) -> Result<Self, TransportFault> {
-        let encoding = response.headers().get(CONTENT_ENCODING);
-        let encoding = encoding.and_then(|value| value.to_str().ok());
-        let unpacked = match encoding.map(str::trim) {
-            None | Some("" | "identity") => None,
-            Some("gzip" | "x-gzip") => Some(MultiGzDecoder::new(Vec::new())),
-            Some(other) => {
-                let other: String = other.chars().take(40).collect();
-                let detail = format!(
-                    "the answer is compressed ({other}) although no request asks for that; turn compression off in the server or in the proxy before it"
-                );
-                return Err(TransportFault::new(TransportFaultKind::Other, detail));
-            }
-        };
-        Ok(Self { response, unpacked })
+        let body = HttpBody::new(response).map_err(body_fault)?;
+        Ok(Self(body.of_text()))
     }
 
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, TransportFault> {
-        let damaged = |error: io::Error| {
-            let detail = format!("the gzip of the answer is damaged: {error}");
-            TransportFault::new(TransportFaultKind::Reset, detail)
-        };
-        loop {
-            let bytes = self.response.chunk().await.map_err(fault)?;
-            let (bytes, is_last) = match (bytes, &mut self.unpacked) {
-                (None, None) => return Ok(None),
-                (None, Some(unpacked)) => {
-                    unpacked.try_finish().map_err(damaged)?;
-                    (std::mem::take(unpacked.get_mut()), true)
-                }
-                (Some(bytes), None) => (bytes.to_vec(), false),
-                (Some(bytes), Some(unpacked)) => {
-                    unpacked.write_all(&bytes).map_err(damaged)?;
-                    (std::mem::take(unpacked.get_mut()), false)
-                }
-            };
-            if !bytes.is_empty() {
-                return Ok(Some(bytes));
-            }
-            if is_last {
-                return Ok(None);
-            }
-        }
+        self.0.chunk().await.map_err(body_fault)
     }
 }
 
@@ -355,6 +316,18 @@ fn is_no_tls(error: &reqwest::Error) -> bool {
         source = cause.source();
     }
     false
+}
+
+/// Converts the fault of a body.
+fn body_fault(found: BodyFault) -> TransportFault {
+    let detail = found.to_string();
+    match found {
+        BodyFault::Damaged(_) => TransportFault::new(TransportFaultKind::Reset, detail),
+        BodyFault::Network(error) => fault(error),
+        BodyFault::Bomb | BodyFault::Packed(_) => {
+            TransportFault::new(TransportFaultKind::Other, detail)
+        }
+    }
 }
 
 /// Converts reqwest's error. Types decide; the text is for people only.

@@ -163,6 +163,8 @@ async fn a_body_that_was_compressed_unasked_is_unpacked_or_named() {
         ("b", answer(cut, "x-gzip")),
         ("c", answer(b"x".to_vec(), "br")),
         ("d", answer(b"x".to_vec(), "identity")),
+        ("e", answer(packed("{}"), "identity")),
+        ("f", answer(packed(&" ".repeat(32_000_000)), "gzip")),
     ] {
         Mock::given(path(format!("/{at}/chat/completions")))
             .respond_with(answer)
@@ -187,6 +189,12 @@ async fn a_body_that_was_compressed_unasked_is_unpacked_or_named() {
     );
     let mut reply = ask_at("d").await.unwrap();
     assert_eq!(read(&mut reply).await, (b"x".to_vec(), None));
+    let mut reply = ask_at("e").await.unwrap();
+    assert_eq!(read(&mut reply).await, (b"{}".to_vec(), None));
+    let mut reply = ask_at("f").await.unwrap();
+    let (body, fault) = read(&mut reply).await;
+    assert_eq!(fault, Some(TransportFaultKind::Other));
+    assert!(body.len() < 16_000_000, "{}", body.len());
 }
 
 #[tokio::test]

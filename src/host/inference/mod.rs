@@ -13,6 +13,7 @@ mod backend;
 mod fault;
 mod gguf;
 mod http;
+mod http_body;
 mod json_request;
 #[cfg(feature = "local")]
 mod local;
@@ -33,6 +34,7 @@ pub(crate) use gguf::HeaderFault;
 pub use gguf::ModelHeader;
 pub use http::Probe;
 pub(crate) use http::{BackendError, HttpBackend, HttpTarget, header_holds};
+pub(crate) use http_body::{BodyFault, HttpBody};
 pub use json_request::{ServerAnswer, answer_at, probe_address, request_json};
 #[cfg(feature = "local")]
 pub use local::{EngineCost, LocalBackend, LocalOptions};

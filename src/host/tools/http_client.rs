@@ -12,6 +12,8 @@ const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 pub(super) fn builder() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
+        // A header that cannot be printed is left out, and the rest of the answer counts.
+        .http1_ignore_invalid_headers_in_responses(true)
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
@@ -28,6 +30,8 @@ mod tests {
     fn bytes_go_to_the_address_and_nowhere_else() {
         let set = format!("{:?}", builder());
         assert!(set.contains("connect_timeout: 30s"), "{set}");
+        let ignored = "http1_ignore_invalid_headers_in_responses: true";
+        assert!(set.contains(ignored), "{set}");
         let built = format!("{:?}", builder().build().unwrap());
         assert!(!built.contains("proxies"), "{built}");
         assert!(built.contains("redirect_policy"), "{built}");

@@ -32,6 +32,7 @@ mod offer;
 mod pool;
 mod process;
 mod registry;
+mod restart_loop;
 mod restarts;
 mod running;
 mod sandbox;
@@ -47,7 +48,7 @@ mod withheld;
 mod withheld_files;
 
 pub use builtin::{FileChange, Restored, RestoredFolder, judged_commands};
-pub(crate) use builtin::{FileKeeper, RunFiles};
+pub(crate) use builtin::{FileKeeper, KeptContent, RunFiles};
 pub(crate) use call_terms::{
     AwaitedInput, BlobSink, CallTerms, CallWatch, Clock, ExchangeLog, ModelPrompt,
 };
@@ -75,5 +76,5 @@ pub use sandbox::{PartStatus, ProbeFault, ProbeReport, SANDBOX_COMMAND, SandboxK
 pub(crate) use server_spec::{ServerSpec, ShellSpec};
 pub use supervisor::{SUPERVISE_COMMAND, supervise};
 pub use trace::MCP_TRACE;
-pub(crate) use web::{is_out_of_reach, web_header_holds};
+pub(crate) use web::{is_out_of_reach, is_unreadable, web_header_holds};
 pub use withheld::Withheld;

@@ -1,5 +1,8 @@
 //! The tools that one server offers, checked. Does not know the contract's policy.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use monolith_core::contract::{
@@ -22,9 +25,11 @@ pub(super) const BUILTIN: &str = "builtin";
 /// The tools that a server offers: the usable ones, and why the others cannot be used.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
+    /// The schemas of structured results, by tool.
+    pub(super) outputs: BTreeMap<String, Arc<Value>>,
     /// Usable tools, in the server's order.
     pub(super) tools: Vec<ToolCapability>,
-    /// One sentence for each tool that is left out.
+    /// One sentence for each tool that is left out, and for tools that cannot be listed.
     pub(super) unusable: Vec<String>,
 }
 
@@ -68,10 +73,20 @@ impl Offer {
 
     /// Notes that a tool cannot be used.
     pub(super) fn leave_out(&mut self, name: &str, reason: &str) {
-        let name = format!("{:?}", char_prefix(name, 200));
-        let name = escaped_line(&name);
-        self.unusable
-            .push(format!("tool {name} left out: {reason}"));
+        self.note(&format!("tool {} left out: {reason}", quoted(name)));
+    }
+
+    /// Notes that the schema of a tool's structured results cannot be used.
+    pub(super) fn leave_unchecked(&mut self, name: &str, reason: &str) {
+        let name = quoted(name);
+        self.note(&format!(
+            "results of tool {name} are not checked: its outputSchema cannot be used: {reason}"
+        ));
+    }
+
+    /// Notes that tools cannot be used, in a sentence.
+    pub(super) fn note(&mut self, sentence: &str) {
+        self.unusable.push(sentence.to_owned());
     }
 
     fn check(&self, prefix: &str, tool: &Described) -> Result<(), String> {
@@ -118,11 +133,13 @@ impl Offer {
     }
 }
 
+/// The name of a tool, as a server sends it, in a note.
+fn quoted(name: &str) -> String {
+    escaped_line(&format!("{:?}", char_prefix(name, 200)))
+}
+
 /// Pins of `tools` by the tools' own names.
-pub(super) fn pins(
-    origin: &str,
-    tools: &[ToolCapability],
-) -> std::collections::BTreeMap<String, ToolPin> {
+pub(super) fn pins(origin: &str, tools: &[ToolCapability]) -> BTreeMap<String, ToolPin> {
     tools
         .iter()
         .map(|tool| (tool.name.clone(), ToolPin::of(origin, tool)))

@@ -14,6 +14,7 @@ use super::kept_server::KeptServer;
 use super::mcp::Timeouts;
 use super::offer::{Offer, changed};
 use super::pool::{Key, ServerHost};
+use super::restart_loop::RestartLoop;
 use super::{CallTerms, CallWatch, ServerSpec, ToolServerError};
 use monolith_core::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
 use monolith_core::kernel::{BringUpCause, BringUpFault, CallOrder};
@@ -125,10 +126,12 @@ impl ToolServers {
                 ready(name);
                 let server = server?;
                 let offer = server.offer(cancel).await?;
-                Ok::<_, Arc<ToolServerError>>((
-                    KeptServer::new(server, key, host.clone(), timeouts),
-                    offer,
-                ))
+                let restarts = RestartLoop {
+                    host: host.clone(),
+                    key,
+                    timeouts,
+                };
+                Ok::<_, Arc<ToolServerError>>((KeptServer::new(server, &restarts), offer))
             }
         }))
         .await;

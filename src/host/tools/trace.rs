@@ -12,10 +12,10 @@ pub(super) fn is_on() -> bool {
 
 /// Shows what is about to be sent to a server; secrets are out of it.
 pub(super) fn sent(server: &str, text: &str) {
-    tracing::trace!(target: MCP_TRACE, "→ {server}: {text}");
+    tracing::trace!(target: MCP_TRACE, "[TRC] → {server}: {text}");
 }
 
 /// Shows what came back.
 pub(super) fn received(server: &str, text: &str) {
-    tracing::trace!(target: MCP_TRACE, "← {server}: {text}");
+    tracing::trace!(target: MCP_TRACE, "[TRC] ← {server}: {text}");
 }

@@ -5,6 +5,8 @@ use reqwest::{Response, StatusCode};
 
 use monolith_core::message::char_prefix;
 
+use crate::inference::{BodyFault, HttpBody};
+
 /// The longest media type that a result quotes.
 const TYPE_BYTES: usize = 255;
 
@@ -16,13 +18,10 @@ pub(super) enum Charset {
     Utf8,
 }
 
-/// The first bytes of a body, and whether they are all of it.
-pub(super) async fn body_of(
-    response: &mut Response,
-    most: usize,
-) -> Result<(Vec<u8>, bool), reqwest::Error> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
+/// The first bytes of a body, unpacked, and whether they are all of it.
+pub(super) async fn body_of(response: Response, most: usize) -> Result<(Vec<u8>, bool), BodyFault> {
+    let (mut arriving, mut body) = (HttpBody::new(response)?, Vec::new());
+    while let Some(chunk) = arriving.chunk().await? {
         let room = most - body.len();
         body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
         if chunk.len() > room {
@@ -40,6 +39,14 @@ pub(super) fn reason_of(fault: reqwest::Error) -> String {
         "no answer came in time".to_owned()
     } else {
         fault.without_url().to_string()
+    }
+}
+
+/// Returns the reason why a body cannot be read, without the address.
+pub(super) fn reason_of_body(fault: BodyFault) -> String {
+    match fault {
+        BodyFault::Network(fault) => reason_of(fault),
+        fault => fault.to_string(),
     }
 }
 

@@ -118,11 +118,10 @@ async fn built_ins_answer_and_refuse() {
             "PATH_OUTSIDE_WORKSPACE: {path:?} leads outside the workspace; give a path relative to it that stays inside"
         )
     };
-    let absolute = at("empty").to_str().unwrap().to_owned();
     let climbing = format!("../{outside_name}/secret.txt");
     for path in [
         "/etc/passwd",
-        &absolute,
+        "/",
         "..",
         &climbing,
         "dir/../../x",
@@ -131,6 +130,19 @@ async fn built_ins_answer_and_refuse() {
         let arguments = serde_json::json!({ "path": path }).to_string();
         check("read_file", &arguments, &outside_error(path)).await;
         check("list_directory", &arguments, &outside_error(path)).await;
+    }
+    let absolute = root.path().canonicalize().unwrap();
+    let of = |rest: &str| serde_json::json!({"path": absolute.join(rest)}).to_string();
+    check(
+        "read_file",
+        &of("dir/sub/../lines.txt"),
+        "one\ntwo\r\nthree\nfour",
+    )
+    .await;
+    check("list_directory", &of("dir"), "lines.txt\nsub/").await;
+    for path in ["../x", "../nowhere/x"] {
+        let said = fixture.text_of("read_file", &of(path)).await;
+        assert!(said.starts_with("PATH_OUTSIDE_WORKSPACE: "), "{said}");
     }
     check(
         "read_file",

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::tools::{
-    Confined, FileKeeper, Restored, RestoredFolder, RunFiles, SandboxProfile, ServerSpec,
-    ShellSpec, Withheld,
+    Confined, FileKeeper, KeptContent, Restored, RestoredFolder, RunFiles, SandboxProfile,
+    ServerSpec, ShellSpec, Withheld,
 };
 use monolith_core::message::{Digest, EnvelopeStatus, FileChange, FileChanges, ToolOutcome};
 
@@ -27,12 +27,12 @@ struct Keeper {
 }
 
 impl FileKeeper for Keeper {
-    fn keep(&self, _: &Path, content: Option<&[u8]>) -> io::Result<bool> {
+    fn keep(&self, _: &Path, content: Option<KeptContent<'_>>) -> io::Result<bool> {
         if self.fails {
             return Err(io::Error::other("no space"));
         }
         let now = fs::read_to_string(&self.watched).ok();
-        let content = content.map(<[u8]>::to_vec);
+        let content = content.map(|content| content.bytes.to_vec());
         self.kept.lock().unwrap().push((content, now));
         Ok(true)
     }
@@ -121,6 +121,30 @@ async fn a_call_states_what_each_file_held_and_holds() {
     .await;
     assert_eq!(refused.status, EnvelopeStatus::Error);
     assert!(refused.changes.is_none());
+}
+
+/// An undo finds the file only by its path from the workspace.
+#[tokio::test]
+async fn a_change_at_an_absolute_path_is_stated_from_the_workspace() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("a"), "one\r\n").unwrap();
+    let (fixture, _) = fixture(root.path(), "a", false).await;
+    let absolute = root.path().canonicalize().unwrap().join("a");
+    let arguments = json!({"path": absolute, "edits": [{"old": "one\n", "new": "two\n"}]});
+    let edited = fixture.envelope("edit_file", &arguments.to_string()).await;
+    let expect = change("a", Some("one\r\n"), Some("two\r\n"));
+    assert_eq!(edited.changes.files, [expect]);
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: {}\n*** Move to: b\n*** End Patch",
+        absolute.display()
+    );
+    let arguments = json!({"patch": patch}).to_string();
+    let moved = fixture.envelope("apply_patch", &arguments).await;
+    let expect = [
+        change("b", None, Some("two\r\n")),
+        change("a", Some("two\r\n"), None),
+    ];
+    assert_eq!(moved.changes.files, expect);
 }
 
 #[tokio::test]
@@ -262,11 +286,11 @@ fn a_file_is_restored_where_it_is_what_was_left() {
             None => drop(fs::remove_file(at(path))),
         }
         let kept = |hash: Digest| Ok((hash == Digest::of(b"old")).then(|| b"old".to_vec()));
-        let looked = folder.restore(path, of, kept, true);
+        let looked = folder.restore(path, of, kept, None, true);
         assert_eq!(&looked, expect, "{path} {now:?}");
         assert_eq!(fs::read_to_string(at(path)).ok().as_deref(), now);
         assert_eq!(
-            &folder.restore(path, of, kept, false),
+            &folder.restore(path, of, kept, None, false),
             expect,
             "{path} {now:?}"
         );
@@ -324,7 +348,7 @@ fn a_file_is_restored_where_it_is_what_was_left() {
     fs::write(at(".git/config"), "new").unwrap();
     for path in ["../a", "/etc/passwd", ".git/config"] {
         let none = |_: Digest| Ok(Some(b"old".to_vec()));
-        let end = folder.restore(path, (hash("old"), hash("new")), none, false);
+        let end = folder.restore(path, (hash("old"), hash("new")), none, None, false);
         assert!(matches!(end, Restored::Refused(_)), "{path}: {end:?}");
     }
     assert_eq!(fs::read_to_string(at(".git/config")).unwrap(), "new");

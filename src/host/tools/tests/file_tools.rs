@@ -98,7 +98,8 @@ async fn a_search_finds_what_a_person_would_look_at() {
     check(
         "grep",
         json!({"pattern": "needle"}),
-        "kept.log:1:a needle\n\"odd\\nname.txt\":1:needle\nsrc/lib.rs:5:five needle",
+        "kept.log:1:a needle\n\"odd\\nname.txt\":1:needle\nsrc/lib.rs:5:five needle\n\
+         [not searched, binary: binary; give the path of one to search it]",
     )
     .await;
     check(
@@ -113,7 +114,18 @@ async fn a_search_finds_what_a_person_would_look_at() {
         "a.log:1:needle",
     )
     .await;
-    check("grep", json!({"pattern": "absent"}), "[no line matches]").await;
+    check(
+        "grep",
+        json!({"pattern": "absent", "path": "src"}),
+        "[no line matches]",
+    )
+    .await;
+    check(
+        "grep",
+        json!({"pattern": "needle", "path": "binary"}),
+        "binary:1:needle",
+    )
+    .await;
     for (tool, pattern) in [("glob", "[a"), ("grep", "(")] {
         let said = fixture
             .text_of(tool, &json!({"pattern": pattern}).to_string())
@@ -197,7 +209,7 @@ mod written {
         };
         let said = edit(json!([{"old": "two", "new": "x"}])).await;
         assert!(
-            said.starts_with("MANY_MATCHES: edit 1: its old text stands 2 times"),
+            said.starts_with("MANY_MATCHES: edit 1: its old text occurs 2 times"),
             "{said}"
         );
         let said = edit(json!([{"old": "two two", "new": "2"}, {"old": "3", "new": ""}])).await;
@@ -296,6 +308,22 @@ mod written {
             }
         }
         found
+    }
+
+    /// Neither order of the two could be made, so nothing is.
+    #[tokio::test]
+    async fn a_patch_that_makes_one_path_a_file_and_a_folder_changes_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let fixture = fixture(root.path(), Withheld::default()).await;
+        let (below, file) = ("*** Add File: ./n/x\n+1\n", "*** Add File: n\n+2\n");
+        for body in [format!("{below}{file}"), format!("{file}{below}")] {
+            let said = patch(&fixture, body.trim_end()).await;
+            assert_eq!(
+                said,
+                "INVALID_PATCH: the patch has \"n\" as a file and as a folder; use two patches; no file was changed"
+            );
+            assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+        }
     }
 
     #[tokio::test]

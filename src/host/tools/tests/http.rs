@@ -32,7 +32,9 @@ fn respond(request: &Request) -> ResponseTemplate {
             let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
             let names = [
                 "say", "event", "refuse", "malformed", "garbage", "gone", "moved", "huge", "huge_event",
-                "raw", "raw_event", "malformed_event", "refused_by_status", "silent_event", "text",
+                "raw", "raw_event", "malformed_event", "refused_by_status", "silent_event", "text", "no_id",
+                "no_id_event", "half_pair", "failed", "limited", "page", "accepted", "no_content", "empty", "packed",
+                "page_as_json", "other_case", "foreign", "credentials",
             ];
             ok(json!({"tools": names.map(tool)}))
         }
@@ -58,10 +60,44 @@ fn respond(request: &Request) -> ResponseTemplate {
             ResponseTemplate::new(200).set_body_raw(events, "text/event-stream")
         }
         ("tools/call", "malformed_event") => {
-            let result = reply(&json!({"text": "where is the content"}));
+            let result = reply(&json!({"content": "just text"}));
             ResponseTemplate::new(200)
                 .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
         }
+        ("tools/call", tool @ ("no_id" | "no_id_event")) => {
+            let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "unread"}});
+            if tool == "no_id" {
+                return ResponseTemplate::new(400).set_body_json(error);
+            }
+            ResponseTemplate::new(200)
+                .set_body_raw(format!("data: {error}\n\n"), "text/event-stream")
+        }
+        ("tools/call", "half_pair") => {
+            let result = reply(&json!({"content": [{"type": "text", "text": "HALF"}]})).to_string();
+            ResponseTemplate::new(200)
+                .set_body_raw(result.replace("HALF", "a\\ud83db"), "application/json")
+        }
+        ("tools/call", "failed") => ResponseTemplate::new(500).set_body_string("Traceback"),
+        ("tools/call", "limited") => ResponseTemplate::new(429).insert_header("retry-after", "30"),
+        ("tools/call", "page") => ResponseTemplate::new(200).set_body_raw("<html>", "text/html"),
+        ("tools/call", "no_content") => ResponseTemplate::new(204),
+        ("tools/call", "empty") => ResponseTemplate::new(200).set_body_raw("", "application/json"),
+        ("tools/call", "packed") => ResponseTemplate::new(200)
+            .insert_header("content-encoding", "gzip")
+            .set_body_raw(b"\x1f\x8b".to_vec(), "application/json"),
+        ("tools/call", "page_as_json") => {
+            ResponseTemplate::new(200).set_body_raw("<html>", "application/json")
+        }
+        ("tools/call", "other_case") => {
+            let result = reply(&json!({"content": [{"type": "text", "text": "read"}]}));
+            ResponseTemplate::new(200).set_body_raw(result.to_string(), "Application/JSON")
+        }
+        ("tools/call", "foreign") => {
+            let result = json!({"jsonrpc": "2.0", "id": 424_242, "result": {"content": []}});
+            ResponseTemplate::new(200).set_body_json(result)
+        }
+        ("tools/call", "credentials") => ResponseTemplate::new(302)
+            .insert_header("location", "https://me:hunter2@other.example/x#token=t"),
         ("tools/call", "silent_event") => {
             ResponseTemplate::new(200).set_body_raw(": nothing\n\n", "text/event-stream")
         }
@@ -82,7 +118,7 @@ fn respond(request: &Request) -> ResponseTemplate {
         ("tools/call", "refuse") => ResponseTemplate::new(200).set_body_json(
             json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "not today"}}),
         ),
-        ("tools/call", "malformed") => ok(json!({"text": "where is the content"})),
+        ("tools/call", "malformed") => ok(json!({"content": "just text"})),
         ("tools/call", "garbage") => {
             ResponseTemplate::new(200).set_body_raw("{\"jsonrpc\":", "application/json")
         }
@@ -92,7 +128,7 @@ fn respond(request: &Request) -> ResponseTemplate {
     }
 }
 
-fn at(url: String, key: &str) -> ServerSpec {
+pub(super) fn at(url: String, key: &str) -> ServerSpec {
     ServerSpec::Remote {
         client: ClientTerms::default(),
         keeper: None,
@@ -157,15 +193,7 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         );
         assert!(kept, "{tool}: {outcome:?}");
     }
-    for tool in [
-        "h__garbage",
-        "h__gone",
-        "h__moved",
-        "h__huge",
-        "h__huge_event",
-        "h__silent_event",
-        "h__text",
-    ] {
+    for tool in ["h__garbage", "h__huge", "h__huge_event", "h__silent_event"] {
         let outcome = fixture.call(tool, "{}").await;
         assert!(
             matches!(outcome, ToolOutcome::ConnectionLost { .. }),
@@ -180,10 +208,87 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         };
         calls.iter().filter(called).count()
     };
-    assert_eq!(
-        ["refuse", "garbage", "gone", "moved"].map(count),
-        [1, 1, 1, 1]
-    );
+    assert_eq!(["refuse", "garbage"].map(count), [1, 1]);
+    fixture.up.servers.close().await;
+}
+
+/// An error in the protocol's words ends the call at once, whatever its status and its id. Every other answer has a text for its kind.
+#[tokio::test]
+async fn an_answer_over_http_that_is_no_result_ends_its_call_with_its_text() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(respond)
+        .mount(&server)
+        .await;
+    let root = tempfile::tempdir().unwrap();
+    let specs = [("h", at(server.uri(), "secret"))];
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    for (tool, expect) in [
+        ("no_id", "-32600: unread"),
+        ("no_id_event", "-32600: unread"),
+        ("half_pair", "a\u{fffd}b"),
+        (
+            "failed",
+            "HTTP_STATUS: HTTP 500 Internal Server Error: the server failed; the request may have taken effect",
+        ),
+        (
+            "gone",
+            "HTTP_STATUS: HTTP 503 Service Unavailable: the server failed; the request may have taken effect",
+        ),
+        (
+            "limited",
+            "HTTP_STATUS: HTTP 429 Too Many Requests: the server limits the number of requests; it asks to wait 30 seconds",
+        ),
+        (
+            "page",
+            "HTTP_STATUS: HTTP 200 OK: the server sent a web page, not an answer; check its address, and any proxy or login page in front of it",
+        ),
+        (
+            "moved",
+            "HTTP_STATUS: HTTP 307 Temporary Redirect: the server redirects to /elsewhere; redirects are not followed, so the contract must name the final address",
+        ),
+        (
+            "text",
+            "HTTP_STATUS: HTTP 200 OK: the server sent \"text/plain\", which is neither JSON nor a stream of events",
+        ),
+        (
+            "accepted",
+            "HTTP_STATUS: HTTP 202 Accepted: the server took the request and sent no answer to it",
+        ),
+        (
+            "no_content",
+            "HTTP_STATUS: HTTP 204 No Content: the server took the request and sent no answer to it",
+        ),
+        (
+            "empty",
+            "HTTP_STATUS: HTTP 200 OK: the body of the answer is empty",
+        ),
+        (
+            "packed",
+            "HTTP_STATUS: HTTP 200 OK: the server compressed its answer with \"gzip\", which was not asked for",
+        ),
+        (
+            "page_as_json",
+            "HTTP_STATUS: HTTP 200 OK: the server sent a web page, not an answer; check its address, and any proxy or login page in front of it",
+        ),
+        ("other_case", "read"),
+        (
+            "credentials",
+            "HTTP_STATUS: HTTP 302 Found: the server redirects to https://other.example/x; redirects are not followed, so the contract must name the final address",
+        ),
+    ] {
+        let said = fixture.text_of(&format!("h__{tool}"), "{}").await;
+        assert_eq!(said, expect, "{tool}");
+    }
+    match fixture.call("h__foreign", "{}").await {
+        ToolOutcome::ConnectionLost { detail } => {
+            assert!(
+                detail.contains("the answer has the id of another request"),
+                "{detail}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
     fixture.up.servers.close().await;
 }
 
@@ -219,7 +324,8 @@ async fn arguments_reach_an_address_bit_for_bit() {
     fixture.up.servers.close().await;
 }
 
-/// "1" is not 1, and rmcp would take it for that: in a body, in an event, in an error, and in what rmcp reads itself.
+/// "1" is not 1, and rmcp would take it for that: in a body, in an event, and in what rmcp reads itself. An error is about the request
+/// that it answers, whatever its id.
 #[tokio::test]
 async fn a_response_over_http_with_a_text_id_answers_no_request() {
     let server = MockServer::start().await;
@@ -248,15 +354,15 @@ async fn a_response_over_http_with_a_text_id_answers_no_request() {
         .respond_with(other)
         .mount(&server)
         .await;
-    // Of this one the list of tools is refused, which rmcp reads without us.
+    // rmcp reads the list of tools of this one.
     let lists = |request: &Request| {
         let asked: Value = serde_json::from_slice(&request.body).unwrap();
         if asked["method"] != "tools/list" {
             return respond(request);
         }
-        let error = json!({"code": -32603, "message": "forged"});
-        let error = json!({"jsonrpc": "2.0", "id": asked["id"].to_string(), "error": error});
-        ResponseTemplate::new(200).set_body_json(error)
+        let result = json!({"tools": []});
+        let result = json!({"jsonrpc": "2.0", "id": asked["id"].to_string(), "result": result});
+        ResponseTemplate::new(200).set_body_json(result)
     };
     Mock::given(method("POST"))
         .and(wiremock::matchers::path("/lists"))
@@ -272,10 +378,14 @@ async fn a_response_over_http_with_a_text_id_answers_no_request() {
     let faults = fixture.faults();
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(
-        faults[0].contains("the id of the answer is a text"),
+        faults[0].contains("the id of the answer is not a whole number"),
         "{faults:?}"
     );
-    for tool in ["say", "raw", "event", "refuse", "refused_by_status"] {
+    for tool in ["refuse", "refused_by_status"] {
+        let said = fixture.text_of(&format!("h__{tool}"), "{}").await;
+        assert_eq!(said, "-32603: forged", "{tool}");
+    }
+    for tool in ["say", "raw", "event"] {
         let outcome = fixture.call(&format!("h__{tool}"), "{}").await;
         let lost = matches!(outcome, ToolOutcome::ConnectionLost { .. });
         assert!(lost, "{tool}: {outcome:?}");
@@ -287,10 +397,11 @@ async fn a_response_over_http_with_a_text_id_answers_no_request() {
 #[tokio::test]
 async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
     let answer = json!({"content": [{"type": "text", "text": "from beside"}]});
-    let malformed = json!({"text": "where is the content"});
+    let malformed = json!({"content": 7});
     for (id, result, expect) in [
         (json!("2"), &answer, "none"),
-        (json!(2.0), &answer, "none"),
+        (json!(2.5), &answer, "none"),
+        (json!(2.0), &answer, "returned"),
         (json!(2), &answer, "returned"),
         (json!(2), &malformed, "malformed"),
     ] {

@@ -50,7 +50,7 @@ async fn fixture(root: &Path) -> Fixture {
     fixture
 }
 
-pub(super) fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
+fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
     match outcome {
         ToolOutcome::Malformed { detail, raw_hash } => (detail, *raw_hash),
         other => panic!("{other:?}"),
@@ -170,7 +170,8 @@ async fn blocks_that_are_not_text_are_kept_by_hash() {
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
     let envelope = fixture.envelope("s__mixed", "{}").await;
-    assert_eq!(texts(&envelope), ["one\ntwo", "three"]);
+    let last = "resource link file:///x, name x\nthree\n{\"ignored\": true}";
+    assert_eq!(texts(&envelope), ["one\ntwo", last]);
     let resources: Vec<(u64, &str, Vec<u8>)> = envelope
         .content
         .iter()
@@ -185,8 +186,7 @@ async fn blocks_that_are_not_text_are_kept_by_hash() {
         .collect();
     assert_eq!(resources[0], (3, "image/png", vec![0, 1, 2]));
     assert_eq!(resources[1], (2, "application/octet-stream", vec![3, 4]));
-    assert_eq!(resources[2].1, "application/json");
-    assert!(String::from_utf8_lossy(&resources[2].2).contains("file:///x"));
+    assert_eq!(resources.len(), 2);
 }
 
 #[tokio::test]
@@ -197,20 +197,21 @@ async fn an_answer_that_does_not_decode_is_malformed_and_kept() {
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
     for (tool, expect) in [
-        ("s__no_content", "missing field `content`"),
-        ("s__wrong_type", "expected a sequence"),
+        ("s__wrong_type", "its content is not an array"),
         ("s__broken_json", "expected value"),
         ("s__no_result", "it has neither result nor error"),
-        (
-            "s__unknown_block",
-            "content block 0: unknown type \"hologram\"",
-        ),
     ] {
         let outcome = fixture.call(tool, "{}").await;
         let (detail, raw) = malformed(&outcome);
         assert!(detail.contains(expect), "{tool}: {detail}");
         let raw = String::from_utf8(fixture.blobs.bytes(raw.unwrap())).unwrap();
         assert!(raw.starts_with("{\"jsonrpc\""), "{tool}: {raw}");
+    }
+    for (tool, expect) in [
+        ("s__no_content", r#"{"text": "where is the content"}"#),
+        ("s__unknown_block", r#"{"type": "hologram"}"#),
+    ] {
+        assert_eq!(fixture.text_of(tool, "{}").await, expect, "{tool}");
     }
     assert_eq!(fixture.text_of("s__hello", "{}").await, "hello");
 }

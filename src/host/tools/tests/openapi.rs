@@ -8,6 +8,7 @@ use wiremock::matchers::{any, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::Fixture;
+use super::web::gzip;
 use crate::inference::Proxies;
 use crate::tools::ServerSpec;
 use monolith_core::contract::{HttpMethod, OpenapiTerms, WebLimits};
@@ -322,6 +323,33 @@ async fn what_is_wrong_with_a_description_is_said_by_file_place_and_rule() {
     assert!(
         left.contains("x.yaml#/P") && left.contains("nothing else is read"),
         "{left}"
+    );
+}
+
+#[tokio::test]
+async fn a_compressed_description_is_unpacked_or_refused() {
+    let server = MockServer::start().await;
+    let text = described(&server.uri(), &json!({"/a": {"get": {"operationId": "a"}}}));
+    for encoding in ["gzip", "zstd"] {
+        let packed = ResponseTemplate::new(200)
+            .insert_header("content-encoding", encoding)
+            .set_body_bytes(gzip(&format!("\u{feff}{text}")));
+        Mock::given(path(format!("/{encoding}.json")))
+            .respond_with(packed)
+            .mount(&server)
+            .await;
+    }
+    let at = async |name: &str| {
+        let spec = format!("{}/{name}.json", server.uri());
+        up(terms(&spec), Path::new("/")).await
+    };
+    let shop = at("gzip").await;
+    assert_eq!(shop.faults(), [""; 0]);
+    assert_eq!(shop.up.capabilities[SERVICE].tools.len(), 1);
+    let refused = at("zstd").await.faults().join(" ");
+    assert!(
+        refused.contains("the answer is compressed (zstd) although no request asks for that"),
+        "{refused}"
     );
 }
 

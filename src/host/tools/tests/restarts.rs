@@ -15,7 +15,9 @@ async fn after_the_delay(fixture: &Fixture, tool: &str) -> ToolOutcome {
     let called = async {
         loop {
             match fixture.call(tool, "{}").await {
-                ToolOutcome::RestartInProgress => tokio::task::yield_now().await,
+                ToolOutcome::RestartFailed { .. } | ToolOutcome::RestartInProgress => {
+                    tokio::task::yield_now().await;
+                }
                 other => return other,
             }
         }
@@ -58,6 +60,32 @@ async fn a_server_that_does_not_come_up_again_is_named_and_waited_for() {
     fixture.up.servers.close().await;
 }
 
+/// 001 §6: the end of a server begins its restarts, which go on until one succeeds. No call asks for it here.
+/// 001/6.servers.12
+#[tokio::test]
+async fn a_server_that_died_is_started_again_before_any_call() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let fixture = Fixture::bring_up([("s", scripted(&["once"]))], root.path()).await;
+    let started = root.path().join("started");
+    assert!(lost(&fixture.call("s__die", "{}").await));
+    // As long as this file is there a start fails, and a start that succeeds makes it.
+    std::fs::remove_file(&started).unwrap();
+    let begun = async {
+        while !started.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), begun)
+        .await
+        .unwrap();
+    let up = after_the_delay(&fixture, "s__hello").await;
+    assert!(matches!(up, ToolOutcome::Returned(_)), "{up:?}");
+    fixture.up.servers.close().await;
+}
+
 #[tokio::test]
 async fn a_server_that_comes_up_with_other_tools_is_held_to_the_pinned_ones() {
     if !python() {
@@ -95,6 +123,34 @@ async fn a_frozen_server_is_replaced_and_a_slow_one_is_not() {
     assert_eq!(fixture.call("s__freeze", "{}").await, ToolOutcome::TimedOut);
     fixture.timeout_ms = 20_000;
     assert_eq!(fixture.text_of("s__cancelled", "{}").await, "[]");
+    fixture.up.servers.close().await;
+}
+
+/// 001 §6: the sign of life has more time than a call may take.
+/// 001/6.servers.11
+#[cfg(unix)]
+#[tokio::test]
+async fn a_frozen_server_is_replaced_although_no_call_has_the_time_to_ask_it() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut fixture = Fixture::bring_up([("s", scripted(&[]))], root.path()).await;
+    fixture.timeout_ms = 300;
+    assert_eq!(fixture.call("s__freeze", "{}").await, ToolOutcome::TimedOut);
+    let replaced = async {
+        loop {
+            match fixture.call("s__cancelled", "{}").await {
+                ToolOutcome::RestartInProgress => {}
+                other => return other,
+            }
+        }
+    };
+    let replaced = tokio::time::timeout(Duration::from_secs(20), replaced).await;
+    match replaced.unwrap() {
+        ToolOutcome::Returned(envelope) => assert_eq!(envelope.text(), "[]"),
+        other => panic!("{other:?}"),
+    }
     fixture.up.servers.close().await;
 }
 

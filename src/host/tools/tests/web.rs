@@ -151,6 +151,70 @@ async fn what_a_service_answers_is_what_the_model_reads() {
     assert_eq!(kinds, [false, true]);
 }
 
+/// No request asks for compression, and some services compress all the same.
+#[tokio::test]
+async fn a_compressed_answer_is_unpacked_or_refused() {
+    let server = MockServer::start().await;
+    let packed = |encoding: &str, body: Vec<u8>| {
+        ResponseTemplate::new(200)
+            .insert_header("content-encoding", encoding)
+            .set_body_raw(body, "application/json")
+    };
+    let whole = gzip("{\"tea\": true}");
+    let cut = whole[..whole.len() - 4].to_vec();
+    let long = gzip(&"x".repeat(1 << 20));
+    for (at, answer) in [
+        ("/whole", packed("GZIP", whole)),
+        ("/cut", packed("gzip", cut)),
+        ("/long", packed("x-gzip", long)),
+        ("/none", packed("gzip", Vec::new())),
+        ("/br", packed("br", b"x".to_vec())),
+        (
+            "/stream",
+            packed(
+                "gzip",
+                gzip("data: {\"type\":\"token\",\"content\":\"42\"}\n"),
+            ),
+        ),
+    ] {
+        serve(&server, at, answer).await;
+    }
+    let at = |at: &str| tool(HttpMethod::Get, &format!("{}{at}", server.uri()));
+    assert_eq!(text_of(at("/whole"), "{}").await, "{\"tea\": true}");
+    let long = text_of(at("/long"), "{}").await;
+    assert_eq!(
+        long,
+        format!(
+            "{}\n[the first 1000 bytes of a longer answer]",
+            "x".repeat(1_000)
+        )
+    );
+    let none = text_of(at("/none"), "{}").await;
+    assert_eq!(none, "HTTP 200 OK\ncontent-type: application/json");
+    let cut = text_of(at("/cut"), "{}").await;
+    assert!(
+        cut.starts_with("UNREACHED: the gzip of the answer is damaged: "),
+        "{cut}"
+    );
+    let other = text_of(at("/br"), "{}").await;
+    assert!(
+        other.starts_with("UNREACHED: the answer is compressed (br) although"),
+        "{other}"
+    );
+    let mut streamed = at("/stream");
+    streamed.streaming = Some(StreamTerms {
+        line_prefix: "data: ".to_owned(),
+        ..StreamTerms::default()
+    });
+    assert_eq!(text_of(streamed, "{}").await, "42");
+}
+
+pub(super) fn gzip(text: &str) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, text.as_bytes()).unwrap();
+    packer.finish().unwrap()
+}
+
 /// 001/6.rest.3
 #[tokio::test]
 async fn a_stream_is_read_up_to_its_last_event() {

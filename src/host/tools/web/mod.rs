@@ -8,4 +8,4 @@ mod web_tools;
 pub(super) use exchange::WebFault;
 pub(crate) use exchange::web_header_holds;
 pub(super) use web_tools::WebTools;
-pub(crate) use web_tools::is_out_of_reach;
+pub(crate) use web_tools::{is_out_of_reach, is_unreadable};

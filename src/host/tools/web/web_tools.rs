@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use monolith_core::contract::{
@@ -11,18 +13,20 @@ use monolith_core::contract::{
 };
 use monolith_core::message::{ObjectText, amount};
 use reqwest::Response;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION};
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION,
+};
 use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt as _;
 use url::Url;
 
 use super::exchange::{Exchange, WebFault};
-use crate::inference::Proxies;
+use crate::inference::{BodyFault, HttpBody, Proxies};
 use crate::store::open_regular;
 use crate::tools::address_guard::{AddressGuard, SystemResolver};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, NAME_BYTES};
-use crate::tools::web_answer::{body_of, charset_of, header, reason_of, text_of};
+use crate::tools::web_answer::{body_of, charset_of, header, reason_of_body, text_of};
 use crate::tools::{CallTerms, trace};
 
 /// The tools of one web service.
@@ -108,14 +112,7 @@ impl WebTools {
     ) -> Result<Self, WebFault> {
         let guard = Self::vetted(terms, proxies)?;
         let text = description(terms, folder, guard.clone()).await?;
-        let wanted = ImportTerms {
-            base_url: terms.base_url.clone(),
-            include_methods: terms.include_methods.clone(),
-            name_bytes: NAME_BYTES.saturating_sub(prefix.len()),
-            own_headers: headers.keys().cloned().collect(),
-            spec_url: terms.is_at_address().then(|| terms.spec.clone()),
-            tags: terms.tags.clone(),
-        };
+        let wanted = import_terms(prefix, terms, headers);
         let spec = terms.recorded_spec();
         let found = read(text, wanted)
             .await
@@ -227,13 +224,11 @@ impl WebTools {
     }
 
     /// The whole answer: its body, and where it failed or has none what else is known of it.
-    async fn answer(&self, mut response: Response) -> Result<ToolResponse, WebFault> {
+    async fn answer(&self, response: Response) -> Result<ToolResponse, WebFault> {
         let status = response.status();
         let head = head_of(&response);
         let media_type = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
-        let (body, whole) = body_of(&mut response, self.most())
-            .await
-            .map_err(unreached)?;
+        let (body, whole) = body_of(response, self.most()).await.map_err(unread)?;
         let mut answer = ToolResponse::default();
         let text = match charset_of(&media_type) {
             Ok(charset) => text_of(body.clone(), charset, whole),
@@ -259,14 +254,15 @@ impl WebTools {
     /// The answer of a stream, which is read up to its last event.
     async fn streamed(
         &self,
-        mut response: Response,
+        response: Response,
         terms: &StreamTerms,
         (name, watch): (&str, &CallTerms<'_>),
     ) -> Result<ToolResponse, WebFault> {
         let mut reader = StreamReader::new(terms);
+        let mut body = HttpBody::new(response).map_err(unread)?;
         let (mut line, mut read, mut done) = (Vec::new(), 0_usize, false);
         while !done && read < self.most() {
-            let Some(chunk) = response.chunk().await.map_err(unreached)? else {
+            let Some(chunk) = body.chunk().await.map_err(unread)? else {
                 break;
             };
             read = read.saturating_add(chunk.len());
@@ -319,12 +315,58 @@ pub(crate) fn is_out_of_reach(terms: &OpenapiTerms) -> bool {
     WebTools::vetted(terms, &Proxies::default()).is_err()
 }
 
+/// True if the description of a service is a file that gives no tools. A large file takes long, and is left to the run.
+pub(crate) fn is_unreadable(
+    prefix: &str,
+    (terms, folder): (&OpenapiTerms, &Path),
+    headers: &BTreeMap<String, String>,
+) -> bool {
+    if terms.is_at_address() {
+        return false;
+    }
+    let Ok(file) = open_description(terms, folder) else {
+        return true;
+    };
+    let mut bytes = Vec::new();
+    if file.take(MOST_JUDGED).read_to_end(&mut bytes).is_err() {
+        return true;
+    }
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) >= MOST_JUDGED {
+        return false;
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        return true;
+    };
+    let wanted = import_terms(prefix, terms, headers);
+    imported(&text, &wanted, &|| true).is_err()
+}
+
+fn import_terms(
+    prefix: &str,
+    terms: &OpenapiTerms,
+    headers: &BTreeMap<String, String>,
+) -> ImportTerms {
+    ImportTerms {
+        base_url: terms.base_url.clone(),
+        include_methods: terms.include_methods.clone(),
+        name_bytes: NAME_BYTES.saturating_sub(prefix.len()),
+        own_headers: headers.keys().cloned().collect(),
+        spec_url: terms.is_at_address().then(|| terms.spec.clone()),
+        tags: terms.tags.clone(),
+    }
+}
+
 /// The status of an answer, and the headers that say what it is about.
 fn head_of(response: &Response) -> String {
     let status = response.status();
     let reason = status.canonical_reason().unwrap_or_default();
     let mut head = format!("HTTP {} {reason}\n", status.as_u16());
+    let is_packed = response.headers().contains_key(CONTENT_ENCODING);
     for name in [CONTENT_TYPE, CONTENT_LENGTH, LOCATION, ETAG, LAST_MODIFIED] {
+        // The length is that of the packed bytes.
+        if is_packed && name == CONTENT_LENGTH {
+            continue;
+        }
         if let Some(value) = header(response.headers(), &name) {
             // Writing to a String cannot fail.
             let _ = writeln!(head, "{name}: {value}");
@@ -333,13 +375,15 @@ fn head_of(response: &Response) -> String {
     head
 }
 
-fn unreached(fault: reqwest::Error) -> WebFault {
-    let reason = reason_of(fault);
+fn unread(fault: BodyFault) -> WebFault {
+    let reason = reason_of_body(fault);
     WebFault::Unreached { reason }
 }
 
 /// Bytes of a description that are read; the reader of descriptions refuses one that long.
 const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
+/// Bytes of a description that is read before a run.
+const MOST_JUDGED: u64 = 1024 * 1024;
 
 /// The text of a description. The author's headers are for the service, and are not sent for it.
 pub(super) async fn description(
@@ -357,36 +401,43 @@ pub(super) async fn description(
             url,
         };
         let exchange = Exchange::new(&BTreeMap::new(), &terms.limits, guard);
-        let mut response = exchange.send(request).await?;
+        let response = exchange.send(request).await?;
         let status = response.status();
         if !status.is_success() {
             let status = status.as_u16();
             return Err(WebFault::NoDescription { status });
         }
-        let read = body_of(&mut response, MOST_BYTES).await;
-        let (bytes, _) = read.map_err(|fault| WebFault::Unreached {
-            reason: reason_of(fault),
-        })?;
+        let (bytes, _) = body_of(response, MOST_BYTES).await.map_err(unread)?;
         bytes
     } else {
-        let path = folder.join(&terms.spec);
-        let fault = |fault: std::io::Error| WebFault::File {
-            path: path.display().to_string(),
-            reason: fault.to_string(),
-        };
-        // A pipe would be waited for, and a device may never end.
-        let file = open_regular(&path).map_err(fault)?;
+        let file = open_description(terms, folder)?;
         let file = tokio::fs::File::from_std(file);
         let mut bytes = Vec::new();
         let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
-        file.take(most)
-            .read_to_end(&mut bytes)
-            .await
-            .map_err(fault)?;
+        let read = file.take(most).read_to_end(&mut bytes).await;
+        read.map_err(|fault| unread_file(&path_of(terms, folder), &fault))?;
         bytes
     };
     String::from_utf8(bytes).map_err(|_| WebFault::File {
         path: terms.recorded_spec(),
         reason: "it is not UTF-8".to_owned(),
     })
+}
+
+/// The path of a description that is a file.
+fn path_of(terms: &OpenapiTerms, folder: &Path) -> PathBuf {
+    folder.join(&terms.spec).components().collect()
+}
+
+fn open_description(terms: &OpenapiTerms, folder: &Path) -> Result<File, WebFault> {
+    let path = path_of(terms, folder);
+    // A pipe would be waited for, and a device may never end.
+    open_regular(&path).map_err(|fault| unread_file(&path, &fault))
+}
+
+fn unread_file(path: &Path, fault: &io::Error) -> WebFault {
+    WebFault::File {
+        path: path.display().to_string(),
+        reason: fault.to_string(),
+    }
 }
