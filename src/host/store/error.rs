@@ -82,6 +82,14 @@ pub enum StoreError {
         /// The adjacent file that holds the rest.
         left: PathBuf,
     },
+    /// The operator: the file was copied without the log that holds its writes.
+    #[error("read {}: it holds no table, and its log of writes {} is missing: the store was copied without it, or its first write failed", path.display(), log.display())]
+    WithoutLog {
+        /// The file.
+        path: PathBuf,
+        /// The missing file.
+        log: PathBuf,
+    },
     /// The operator: the file is not an SQLite database.
     #[error("open {}: it is not a database", path.display())]
     NotADatabase {

@@ -1,8 +1,9 @@
 //! The contents of workspace files before a run changed them: one file a run, next to the database. Knows neither workspaces
 //! nor the changes.
 //!
-//! It is a line with the folder that the files are of, and behind it one record for each content: BLAKE3, length, and the bytes, compressed. A
-//! record that a killed process left incomplete is cut off by the next one.
+//! It is a line with the folder that the files are of, and behind it one record for each content: BLAKE3, length and
+//! permissions, and the bytes, compressed. Of two records of one content the later one counts. A record that a killed
+//! process left incomplete is cut off by the next one.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,8 +26,14 @@ const MOST_BYTES: u64 = 256 << 20;
 const CONTENT_BYTES: usize = 16 << 20;
 /// The longest first line.
 const LINE_BYTES: u64 = 64 << 10;
-/// Hash and length of a record.
+/// Hash, length and permissions of a record.
 const HEAD_BYTES: u64 = 40;
+/// Bits of the length; the permissions stand above them.
+const LENGTH_BITS: u32 = 48;
+/// Set above the permissions where they are known.
+const KNOWN: u64 = 1 << 15;
+/// The format that is written. Format 1 has no permissions.
+const FORMAT: u32 = 2;
 
 /// The contents that one run keeps.
 #[derive(Debug)]
@@ -40,6 +47,7 @@ struct Open {
     contents: BTreeMap<Digest, ByteRange>,
     end: u64,
     file: File,
+    format: u32,
     /// True if all of it is durable.
     is_settled: bool,
 }
@@ -49,6 +57,27 @@ struct Open {
 struct ByteRange {
     at: u64,
     bytes: u64,
+    /// The permissions that all files of this content had; `None` in format 1, and where the system has none.
+    mode: Option<u16>,
+}
+
+impl ByteRange {
+    /// The length and the permissions as a record has them.
+    fn packed(self) -> u64 {
+        let mode = self.mode.map_or(0, |mode| u64::from(mode) | KNOWN);
+        self.bytes | (mode << LENGTH_BITS)
+    }
+
+    /// Reads them at that place.
+    fn read(at: u64, packed: u64) -> Self {
+        let mode = packed >> LENGTH_BITS;
+        let known = mode & KNOWN != 0;
+        Self {
+            at,
+            bytes: packed & ((1 << LENGTH_BITS) - 1),
+            mode: u16::try_from(mode & !KNOWN).ok().filter(|_| known),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,24 +103,35 @@ impl KeptFiles {
         }
     }
 
-    /// Keeps a content of that workspace; false where that is more than is kept. Without a content the file is made. It is durable once
-    /// [`Self::settle`] has returned.
+    /// Keeps a content of that workspace, and the permissions of its file; false where that is more than is kept. Without a content the file
+    /// is made. It is durable once [`Self::settle`] has returned.
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn keep_of(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<bool> {
+    pub(crate) fn keep_of(
+        &self,
+        workspace: &Path,
+        content: Option<(&[u8], Option<u16>)>,
+    ) -> io::Result<bool> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let there = match open.take() {
             Some(there) => there,
             None => self.opened(workspace)?,
         };
         let there = open.insert(there);
-        let Some(content) = content else {
+        let Some((content, mode)) = content else {
             return Ok(true);
         };
         let hash = Digest::of(content);
-        if there.contents.contains_key(&hash) {
-            return Ok(true);
+        let mut mode = mode.filter(|_| there.format >= FORMAT);
+        if let Some(known) = there.contents.get(&hash) {
+            mode = match (known.mode, mode) {
+                (Some(known), Some(mode)) => Some(known & mode),
+                (known, mode) => known.or(mode),
+            };
+            if mode == known.mode {
+                return Ok(true);
+            }
         }
         let packed = lz4_flex::compress_prepend_size(content);
         let bytes = u64::try_from(packed.len()).unwrap_or(u64::MAX);
@@ -101,12 +141,13 @@ impl KeptFiles {
         }
         there.file.seek(SeekFrom::Start(there.end))?;
         let mut record = hash.as_bytes().to_vec();
-        record.extend_from_slice(&bytes.to_le_bytes());
+        let at = there.end + HEAD_BYTES;
+        let range = ByteRange { at, bytes, mode };
+        record.extend_from_slice(&range.packed().to_le_bytes());
         record.extend_from_slice(&packed);
         there.file.write_all(&record)?;
         there.is_settled = false;
-        let at = there.end + HEAD_BYTES;
-        there.contents.insert(hash, ByteRange { at, bytes });
+        there.contents.insert(hash, range);
         there.end = end;
         Ok(true)
     }
@@ -178,8 +219,11 @@ impl ReadKept {
             .take(LINE_BYTES)
             .read_until(b'\n', &mut line)?;
         let header: Header = serde_json::from_slice(&line)?;
-        if header.format != 1 {
-            let words = format!("its format is {}, and this build reads 1", header.format);
+        if !(1..=FORMAT).contains(&header.format) {
+            let words = format!(
+                "its format is {}, and this build reads 1 to {FORMAT}",
+                header.format
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, words));
         }
         let mut contents = BTreeMap::new();
@@ -195,19 +239,23 @@ impl ReadKept {
             let (first, last) = head.split_at(32);
             hash.copy_from_slice(first);
             bytes.copy_from_slice(last);
-            let bytes = u64::from_le_bytes(bytes);
-            let at = end + HEAD_BYTES;
-            match at.checked_add(bytes).filter(|next| *next <= length) {
+            let range = ByteRange::read(end + HEAD_BYTES, u64::from_le_bytes(bytes));
+            match range
+                .at
+                .checked_add(range.bytes)
+                .filter(|next| *next <= length)
+            {
                 Some(next) => end = next,
                 None => break,
             }
-            contents.insert(Digest::from_bytes(hash), ByteRange { at, bytes });
+            contents.insert(Digest::from_bytes(hash), range);
         }
         let file = reader.into_inner();
         let open = Open {
             contents,
             end,
             file,
+            format: header.format,
             is_settled: true,
         };
         let workspace = PathBuf::from(header.workspace);
@@ -226,12 +274,18 @@ impl ReadKept {
     pub fn content(&mut self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
         self.open.content(hash)
     }
+
+    /// The permissions of the files with the content of that hash; `None` if they are not kept.
+    #[must_use]
+    pub fn mode(&self, hash: Digest) -> Option<u16> {
+        self.open.contents.get(&hash)?.mode
+    }
 }
 
 impl Open {
     /// The content of that hash; `None` if it is not kept, or was changed.
     fn content(&mut self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
-        let Some(ByteRange { at, bytes }) = self.contents.get(&hash).copied() else {
+        let Some(ByteRange { at, bytes, .. }) = self.contents.get(&hash).copied() else {
             return Ok(None);
         };
         let mut packed = Vec::new();
@@ -298,11 +352,11 @@ fn rewritten_without(path: &Path, hash: Digest) -> io::Result<bool> {
     }
     let mut new = NewFile::private(path)?;
     new.file().write_all(&header(&kept.workspace)?)?;
-    for (hash, ByteRange { at, bytes }) in &kept.open.contents {
+    for (hash, range) in &kept.open.contents {
         new.file().write_all(hash.as_bytes())?;
-        new.file().write_all(&bytes.to_le_bytes())?;
-        kept.open.file.seek(SeekFrom::Start(*at))?;
-        let mut content = (&kept.open.file).take(*bytes);
+        new.file().write_all(&range.packed().to_le_bytes())?;
+        kept.open.file.seek(SeekFrom::Start(range.at))?;
+        let mut content = (&kept.open.file).take(range.bytes);
         io::copy(&mut content, new.file())?;
     }
     new.replace()?;
@@ -311,7 +365,7 @@ fn rewritten_without(path: &Path, hash: Digest) -> io::Result<bool> {
 
 fn header(workspace: &Path) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(&Header {
-        format: 1,
+        format: FORMAT,
         workspace: workspace.to_string_lossy().into_owned(),
     })?;
     line.push(b'\n');
@@ -323,129 +377,4 @@ fn path_of(store: &Path, run_id: &RunId) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::OpenOptions;
-
-    use super::*;
-
-    struct Fixture {
-        folder: tempfile::TempDir,
-        run: RunId,
-    }
-
-    /// The files of one workspace.
-    struct Kept(KeptFiles);
-
-    impl Kept {
-        fn keep(&self, content: Option<&[u8]>) -> io::Result<bool> {
-            self.0.keep_of(Path::new("/work"), content)
-        }
-    }
-
-    impl Fixture {
-        fn new() -> Self {
-            Self {
-                folder: tempfile::tempdir().unwrap(),
-                run: RunId::try_from("run-1".to_owned()).unwrap(),
-            }
-        }
-
-        fn store(&self) -> PathBuf {
-            self.folder.path().join("runs.db")
-        }
-
-        fn kept(&self) -> Kept {
-            Kept(KeptFiles::of(&self.store(), &self.run))
-        }
-
-        fn read(&self, content: &[u8]) -> Option<Vec<u8>> {
-            let mut kept = ReadKept::of(&self.store(), &self.run).unwrap()?;
-            assert_eq!(kept.workspace(), Path::new("/work"));
-            kept.content(Digest::of(content)).unwrap()
-        }
-    }
-
-    #[test]
-    fn what_is_kept_is_read_again_and_kept_once() {
-        let fixture = Fixture::new();
-        assert_eq!(fixture.read(b"one"), None);
-        let kept = fixture.kept();
-        assert!(kept.keep(None).unwrap());
-        let path = path_of(&fixture.store(), &fixture.run);
-        for content in [b"one".as_slice(), b"", &vec![7; 100_000]] {
-            assert!(kept.keep(Some(content)).unwrap());
-            let length = fs::metadata(&path).unwrap().len();
-            assert!(kept.keep(Some(content)).unwrap());
-            assert_eq!(fs::metadata(&path).unwrap().len(), length);
-            assert_eq!(fixture.read(content).as_deref(), Some(content));
-        }
-        // The next process continues from it.
-        let next = fixture.kept();
-        assert!(next.keep(Some(b"two")).unwrap());
-        assert_eq!(fixture.read(b"one").as_deref(), Some(b"one".as_slice()));
-        assert_eq!(fixture.read(b"two").as_deref(), Some(b"two".as_slice()));
-        assert!(!next.keep(Some(&vec![0; CONTENT_BYTES + 1])).unwrap());
-        assert!(remove_kept(&fixture.store(), &fixture.run).unwrap());
-        assert_eq!(fixture.read(b"one"), None);
-        assert!(!remove_kept(&fixture.store(), &fixture.run).unwrap());
-    }
-
-    #[test]
-    fn a_record_that_a_killed_process_left_is_cut_off() {
-        let fixture = Fixture::new();
-        let path = path_of(&fixture.store(), &fixture.run);
-        fixture.kept().keep(Some(b"one")).unwrap();
-        let whole = fs::read(&path).unwrap();
-        fixture.kept().keep(Some(b"two")).unwrap();
-        let both = fs::read(&path).unwrap();
-        for length in whole.len() + 1..both.len() {
-            fs::write(&path, &both[..length]).unwrap();
-            assert_eq!(fixture.read(b"one").as_deref(), Some(b"one".as_slice()));
-            assert_eq!(fixture.read(b"two"), None, "{length}");
-            fixture.kept().keep(Some(b"three")).unwrap();
-            assert_eq!(fixture.read(b"three").as_deref(), Some(b"three".as_slice()));
-        }
-        // What is damaged is not taken for what it was.
-        let mut damaged = both;
-        let last = damaged.len() - 1;
-        damaged[last] ^= 1;
-        fs::write(&path, &damaged).unwrap();
-        assert_eq!(fixture.read(b"two"), None);
-    }
-
-    #[test]
-    fn one_content_is_erased_and_the_others_stay() {
-        let fixture = Fixture::new();
-        let kept = fixture.kept();
-        for content in [b"one".as_slice(), b"a secret", b"three"] {
-            kept.keep(Some(content)).unwrap();
-        }
-        drop(kept);
-        let erase =
-            |content: &[u8]| erase_kept(&fixture.store(), &fixture.run, Digest::of(content));
-        assert!(erase(b"a secret").unwrap());
-        assert!(!erase(b"a secret").unwrap());
-        assert_eq!(fixture.read(b"a secret"), None);
-        assert_eq!(fixture.read(b"three").as_deref(), Some(b"three".as_slice()));
-        let bytes = fs::read(path_of(&fixture.store(), &fixture.run)).unwrap();
-        assert!(!bytes.windows(8).any(|window| window == b"a secret"));
-        // Another folder's are not this one's.
-        let other = KeptFiles::of(&fixture.store(), &fixture.run);
-        other.keep_of(Path::new("/other"), None).unwrap();
-        let there = ReadKept::of(&fixture.store(), &fixture.run)
-            .unwrap()
-            .unwrap();
-        assert_eq!(there.workspace(), Path::new("/other"));
-        assert_eq!(there.open.contents.len(), 0);
-        let file = OpenOptions::new()
-            .read(true)
-            .open(path_of(&fixture.store(), &fixture.run));
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt as _;
-            assert_eq!(file.unwrap().metadata().unwrap().mode() & 0o777, 0o600);
-        }
-        #[cfg(not(unix))]
-        drop(file);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! The opening of a store for reading only, whatever state its files were left in.
 
 use std::ffi::OsString;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +12,10 @@ use super::formats;
 use super::schema::format_of;
 use super::store_file::StoreFile;
 use crate::store::StoreError;
+use crate::store::regular_file::open_regular;
+
+/// The header of a database, and that of the page of its tables.
+const HEAD_BYTES: usize = 108;
 
 /// Opens a connection that only reads, and makes nothing.
 ///
@@ -18,6 +23,10 @@ use crate::store::StoreError;
 /// anything next to it, it reads the file as it is: no process changes it meanwhile.
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
+    // SQLite makes an empty log where there is none.
+    if let Some(fault) = without_log(path) {
+        return Err(fault);
+    }
     let conn = open_to_read(file, busy)?;
     let format = format_of(&conn, path)?.ok_or_else(|| StoreError::Empty {
         path: path.to_path_buf(),
@@ -101,11 +110,38 @@ const fn may_be_frozen(code: i32) -> bool {
     )
 }
 
+/// Reports a file that is in use with a log of writes, has nothing itself, and has no such log: all of it was in the log. The
+/// parts of the header are those of the SQLite file format (§1.3, §1.6).
+pub(super) fn without_log(path: &Path) -> Option<StoreError> {
+    let log = log_of(path);
+    let is_missing =
+        std::fs::symlink_metadata(&log).is_err_and(|fault| fault.kind() == io::ErrorKind::NotFound);
+    if !is_missing {
+        return None;
+    }
+    let mut head = [0; HEAD_BYTES];
+    let mut file = open_regular(path).ok()?;
+    file.read_exact(&mut head).ok()?;
+    let holds =
+        |at: usize, bytes: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(bytes));
+    let keeps_log = holds(0, b"SQLite format 3\0") && holds(18, &[2, 2]);
+    let has_no_table = holds(100, &[0x0d]) && holds(103, &[0, 0]);
+    (keeps_log && has_no_table).then(|| StoreError::WithoutLog {
+        path: path.to_path_buf(),
+        log,
+    })
+}
+
+/// The path of a store's log of writes.
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = OsString::from(path);
+    log.push("-wal");
+    PathBuf::from(log)
+}
+
 /// Reports writes that are not in the file yet: they are still in its log.
 fn cut_off(path: &Path) -> Option<StoreError> {
-    let mut left = OsString::from(path);
-    left.push("-wal");
-    let left = PathBuf::from(left);
+    let left = log_of(path);
     let holds = std::fs::metadata(&left).is_ok_and(|file| file.len() > 0);
     holds.then(|| StoreError::CutOff {
         path: path.to_path_buf(),

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 
-use super::{bytes_of, create, folder, open, open_with};
+use super::{bytes_of, create, folder, open, open_with, write};
 use crate::store::sqlite::lock::lock_run;
 use crate::store::sqlite::{SqliteReader, SqliteWriter};
 use crate::store::{
     Durability, NewBlob, RunDriver, RunFilter, RunHandle, STORE_FORMAT, Store, StoreError,
-    StoreReader, wait,
+    StoreReader, judge_to_write, wait,
 };
 use monolith_core::message::Digest;
 use monolith_testkit::sample::SampleRun;
@@ -386,4 +386,36 @@ fn a_failed_sync_stops_the_store_for_good() {
             .length,
         0
     );
+}
+
+/// SQLite keeps the latest writes in a separate file, and without it a copy is an empty database.
+#[test]
+fn a_copy_without_its_log_of_writes_is_named_as_such() {
+    let (folder, path) = folder();
+    let store = open(&path);
+    write(&store, &SampleRun::new("r-1"), 1);
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(&path, &copy).unwrap();
+    let log = folder.path().join("copy.db-wal");
+    let expect = StoreError::WithoutLog {
+        path: copy.clone(),
+        log: log.clone(),
+    };
+    // Looking makes no log, so the second look says the same.
+    for _ in 0..2 {
+        assert_eq!(StoreReader::open(&copy).unwrap_err(), expect);
+    }
+    // A run that began there would hide those that the copy was made for.
+    assert_eq!(judge_to_write(&copy).unwrap_err(), expect);
+    let refused = Store::open(&copy, Durability::Full).unwrap_err();
+    assert_eq!(refused, expect);
+    assert!(!log.exists());
+    std::fs::copy(folder.path().join("runs.db-wal"), &log).unwrap();
+    let whole = StoreReader::open(&copy).unwrap();
+    assert_eq!(whole.list_runs(9, RunFilter::All).unwrap().len(), 1);
+    drop(store);
+    // Once the log was taken in, the file alone is the store.
+    std::fs::copy(&path, folder.path().join("later.db")).unwrap();
+    let later = StoreReader::open(&folder.path().join("later.db")).unwrap();
+    assert_eq!(later.list_runs(9, RunFilter::All).unwrap().len(), 1);
 }
