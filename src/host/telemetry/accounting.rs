@@ -1,4 +1,6 @@
 //! Accounting lines (000 §4), one for each request and call. Reads a view; writes no file.
+//!
+//! Members that 000 names have its names; monolith's own are in snake_case, as everywhere else in the result.
 
 use serde::Serialize;
 
@@ -94,14 +96,14 @@ pub struct LlmLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The same, exactly, in millionths of a US dollar.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cost_micro_usd", skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<u64>,
     /// Who says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cost_source", skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// Set where the provider reported a cost that is no amount of money: it counts for nothing, and a price of the contract
     /// stands in its place.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "cost_fault", skip_serializing_if = "std::ops::Not::not")]
     pub cost_fault: bool,
     /// The reason why the model stopped, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +121,7 @@ pub struct AccountingTokens {
     /// Prompt tokens read from the cache.
     pub cached_tokens: u64,
     /// Prompt tokens written into it; part of `input_tokens`.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(rename = "cache_write_tokens", skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
     /// All of them.
     pub total_tokens: u64,
@@ -138,7 +140,6 @@ pub enum CallSource {
 
 /// A result that did not fit the context, and its replacement (000 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct DroppedTokens {
     /// Tokens of the result.
     pub original_tokens: u64,

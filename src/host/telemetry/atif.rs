@@ -97,7 +97,7 @@ impl AtifTrajectory {
             }
             EventKind::Suspended => "The process of the run left it, to be resumed.",
             EventKind::Resumed(_) => "Another process went on with the run.",
-            EventKind::Probed(_) | EventKind::TimerFired => return,
+            EventKind::Probed(_) | EventKind::CallStreamed(_) | EventKind::TimerFired => return,
         };
         let mut step = self.step(view, entry, "system", text);
         if let Some(call) = call {

@@ -1,12 +1,15 @@
-//! Exit tags and exit codes (001 §1). A function of the outcome; does not exit.
+//! Exit tags and exit codes (001 §1). A function of the run's record; does not exit.
 
 use std::fmt;
 
 use serde::Serialize;
 
 use monolith_core::kernel::{Outcome, OutcomeCode};
+use monolith_core::view::{LastRequest, RunView};
 
-/// The end of a run, as one of the words that 001 §1 gives to scripts and people: a total function of the outcome.
+use super::provider_refusal::last_request;
+
+/// The end of a run or of a dry run, as one of the words that 001 §1 and §13 give to scripts and people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(into = "&'static str")]
 #[expect(
@@ -20,7 +23,9 @@ pub enum ExitTag {
     Budget,
     Configuration,
     ContractViolation,
+    DryRun,
     InvalidResponse,
+    LlmTimeout,
     MaxRetries,
     MaxTurnsNoResponse,
     NoProviders,
@@ -39,14 +44,16 @@ pub enum ExitTag {
 
 impl ExitTag {
     /// Every tag.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::FinalAnswer,
         Self::ApprovalRequired,
         Self::AuthFailure,
         Self::Budget,
         Self::Configuration,
         Self::ContractViolation,
+        Self::DryRun,
         Self::InvalidResponse,
+        Self::LlmTimeout,
         Self::MaxRetries,
         Self::MaxTurnsNoResponse,
         Self::NoProviders,
@@ -63,7 +70,15 @@ impl ExitTag {
         Self::UserStop,
     ];
 
-    /// The tag of a run that ended so.
+    /// The tag of a run that ended so: that of the outcome, except where the last request met `llm_timeout_ms`.
+    pub fn of_run(view: &RunView, outcome: Outcome) -> Self {
+        if matches!(last_request(view), Some(LastRequest::Slow)) {
+            return Self::LlmTimeout;
+        }
+        Self::of(outcome)
+    }
+
+    /// The tag of an outcome.
     #[must_use]
     pub const fn of(outcome: Outcome) -> Self {
         if outcome.class.is_success() {
@@ -133,7 +148,9 @@ impl ExitTag {
             Self::Budget => "EXIT-BUDGET",
             Self::Configuration => "EXIT-CONFIGURATION",
             Self::ContractViolation => "EXIT-CONTRACT-VIOLATION",
+            Self::DryRun => "EXIT-DRY-RUN",
             Self::InvalidResponse => "EXIT-INVALID-RESPONSE",
+            Self::LlmTimeout => "EXIT-LLM-TIMEOUT",
             Self::MaxRetries => "EXIT-MAX-RETRIES",
             Self::MaxTurnsNoResponse => "EXIT-MAX-TURNS-NO-RESPONSE",
             Self::NoProviders => "EXIT-NO-PROVIDERS",

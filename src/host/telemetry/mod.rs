@@ -20,6 +20,7 @@ mod billing;
 mod exit_tag;
 mod failures;
 mod lines;
+mod log_line;
 mod provider_refusal;
 mod reason;
 mod result;
@@ -27,6 +28,7 @@ mod saved_content;
 mod saved_conversation;
 mod sentence;
 mod server_log;
+mod session_log;
 mod session_tree;
 mod summary;
 #[cfg(test)]
@@ -41,6 +43,7 @@ pub use atif::AtifTrajectory;
 pub use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub use failures::words_of_note;
+pub use log_line::{LogLine, Severity};
 pub use provider_refusal::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, refused_request,
     silent, went_away,
@@ -52,6 +55,6 @@ pub use result::{
 pub use saved_conversation::{MOST_SAVED_BYTES, saved_conversation};
 pub use sentence::{sentence, workflow_sentence};
 pub use server_log::with_short_log;
-pub use session_tree::{Session, SessionSnapshot, SnapshotReason};
+pub use session_tree::{Session, SessionSnapshot, SnapshotReason, origin_uuid};
 pub use summary::{cost, unseen_results};
-pub use verbose::verbose_lines;
+pub use verbose::{thinking_line, verbose_lines};

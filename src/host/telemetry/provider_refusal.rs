@@ -69,13 +69,18 @@ pub fn refused_request(view: &RunView) -> Option<Vec<Parameter>> {
     match last_attempt(view)?.end.as_ref()? {
         RequestEnd::Failed {
             parameters,
+            permanent,
             status: Some(status),
             unknown_model: false,
             ..
-        } if !parameters.is_empty()
-            || code == OutcomeCode::ModelUnavailable && (400..500).contains(status) =>
-        {
-            Some(parameters.clone())
+        } => {
+            let is_of_request = match code {
+                OutcomeCode::ModelUnavailable => true,
+                OutcomeCode::AttemptsExhausted => *permanent,
+                _ => false,
+            };
+            let refuses = is_of_request && (400..500).contains(status);
+            (refuses || !parameters.is_empty()).then(|| parameters.clone())
         }
         _ => None,
     }
@@ -132,7 +137,8 @@ pub fn last_request(view: &RunView) -> Option<LastRequest> {
             Some(LastRequest::Blank)
         }
         (OutcomeCode::FinalReportSchema, _) => {
-            (!view.has_reports()).then_some(LastRequest::NoReport)
+            let wants_report = view.contract().final_report.is_some();
+            (wants_report && !view.has_reports()).then_some(LastRequest::NoReport)
         }
         (
             OutcomeCode::FormatRetriesExhausted | OutcomeCode::MaxTurnsExhausted,

@@ -25,12 +25,10 @@ const MOST_CHARS: usize = 120;
 const OF_LINEAGE: &str =
     "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
 
-/// The sentence for a run that ended without the required call, and whose server took no larger request: a closing turn offers
-/// no tools.
+/// The sentence for a run without the required call whose server took no larger request.
 const UNPROVEN_AND_TOO_LARGE: &str = "The request did not fit the server's context, and a shorter one, without tools, could not bring the required tool call.";
 
-/// Returns the reason why the run ended: the code's sentence, made exact by the facts of this run. Uses foreign words if those
-/// are more exact; none if the run has no end.
+/// Returns the reason why the run ended: the code's sentence, made exact by the facts of this run; none if it has no end.
 #[must_use]
 pub fn why(view: &RunView) -> Option<String> {
     if let Some((headline, rest)) = headline(view) {
@@ -49,6 +47,9 @@ pub fn why(view: &RunView) -> Option<String> {
         }
         OutcomeCode::ProofNotSucceeded => {
             let wanted = match view.contract().tool_proof {
+                _ if !view.contract().asks_model() => {
+                    "The step is one call, and that call failed.".into()
+                }
                 ToolProof::Lineage => {
                     format!("The contract requires {OF_LINEAGE}, and there was none.")
                 }
@@ -57,7 +58,7 @@ pub fn why(view: &RunView) -> Option<String> {
             (wanted, failed_calls(view))
         }
         OutcomeCode::SynthesisWithoutTools if is_too_large => {
-            (UNPROVEN_AND_TOO_LARGE.to_owned(), last_failure(view))
+            (UNPROVEN_AND_TOO_LARGE.to_owned(), last_failures(view))
         }
         OutcomeCode::MaxTurnsExhausted | OutcomeCode::NoCallResponse
             if request == Some(LastRequest::Blank) =>
@@ -80,7 +81,7 @@ pub fn why(view: &RunView) -> Option<String> {
             let cause = cause.map(str::to_owned).or_else(|| self::cause(view));
             (sentence(code).to_owned(), cause)
         }
-        OutcomeCode::Context if is_too_large => (sentence(code).to_owned(), last_failure(view)),
+        OutcomeCode::Context if is_too_large => (sentence(code).to_owned(), last_failures(view)),
         OutcomeCode::SynthesisWithoutTools => {
             let refused = || view.last_refusal().map(str::to_owned);
             (no_turn_left(view), failed_calls(view).or_else(refused))
@@ -142,7 +143,7 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
             view.refused().map(str::to_owned)
         }
         AgentOutcome::FailedValidation if outcome.code == OutcomeCode::FinalReportSchema => {
-            if !view.has_reports() {
+            if view.contract().final_report.is_some() && !view.has_reports() {
                 return Some(no_report(view));
             }
             let fault = view.report_fault().and_then(failures::of_form);
@@ -327,6 +328,14 @@ fn last_failure(view: &RunView) -> Option<String> {
         Activity::Execution(..) | Activity::Report(_) => true,
     });
     failures::of_activity(view, *last?)
+}
+
+/// Returns the last failure of each target, if several failed; else why the last activity failed.
+fn last_failures(view: &RunView) -> Option<String> {
+    match failed_attempts(view) {
+        (errors, 2..) => Some(errors.join("; ")),
+        _ => last_failure(view),
+    }
 }
 
 /// Describes the calls not made for want of an approval; none if there are none.

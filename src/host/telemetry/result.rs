@@ -90,7 +90,7 @@ pub struct AgentResult {
     /// The answer, or why there is none; null of a run that is suspended.
     #[serde(rename = "finalReport")]
     pub final_report: Option<FinalReport>,
-    /// The canonical conversation.
+    /// The canonical conversation, without attempts that were replaced.
     pub conversation: Vec<ResultMessage>,
     /// One line for each request and each call.
     pub accounting: Vec<AccountingLine>,
@@ -167,6 +167,9 @@ pub struct FinalReport {
     pub messages: Option<Box<RawValue>>,
     /// `reason`, the outcome's code, on failure; what the model gave beside its report on success.
     pub metadata: Box<RawValue>,
+    /// Flaws that monolith overlooked in the model's report; absent where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The source of a report.
@@ -218,11 +221,10 @@ impl AgentResult {
         let now = view.unix_ms(view.at_ms());
         let outcome = view.outcome();
         let success = outcome.is_some_and(|outcome| outcome.class.is_success());
-        let conversation = run.conversation();
         let why = why(view).unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
             final_answer(
-                conversation.iter().map(AsRef::as_ref),
+                run.settled_conversation().map(AsRef::as_ref),
                 contract.asks_model(),
             )
             .to_owned()
@@ -235,7 +237,9 @@ impl AgentResult {
             success,
             outcome,
             exit_code: outcome.map_or(1, Outcome::exit_code),
-            exit_tag: outcome.map_or(ExitTag::UncaughtException, ExitTag::of),
+            exit_tag: outcome.map_or(ExitTag::UncaughtException, |outcome| {
+                ExitTag::of_run(view, outcome)
+            }),
             waits_for: None,
             run_id: view.run_id().cloned(),
             contract_id: Some(contract.contract_id().to_owned()),
@@ -244,8 +248,8 @@ impl AgentResult {
             entries: view.entries(),
             counters: ResultCounters::of(view),
             final_report: Some(FinalReport::of_run(run, success, now, content, reason)),
-            conversation: conversation
-                .iter()
+            conversation: run
+                .settled_conversation()
                 .map(|m| ResultMessage::from(&**m))
                 .collect(),
             accounting: AccountingLine::of_run(view),
@@ -263,7 +267,7 @@ impl AgentResult {
     #[must_use]
     pub fn suspended(run: Option<&Run>, view: &RunView) -> Self {
         let contract = view.contract();
-        let conversation = run.map_or(&[][..], Run::conversation).iter();
+        let conversation = run.into_iter().flat_map(Run::settled_conversation);
         let waits_for = AwaitedApproval::of(view);
         Self {
             contract_id: Some(contract.contract_id().to_owned()),
@@ -391,6 +395,7 @@ impl FinalReport {
             content_json,
             messages,
             metadata: metadata.unwrap_or(plain.metadata),
+            warnings: report.warnings.clone(),
             ..plain
         }
     }
@@ -411,6 +416,7 @@ impl FinalReport {
             // The text of a value is a value, so null never takes its place.
             metadata: RawValue::from_string(metadata.to_string())
                 .unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            warnings: Vec::new(),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::saved_content::{SavedCall, SavedContent, result_of};
 use monolith_core::contract::FINAL_REPORT;
-use monolith_core::message::{AgentMessage, ObjectText, Role};
+use monolith_core::message::{AgentMessage, ObjectText, Role, without_bom};
 
 /// The most bytes of a file that is read as one.
 pub const MOST_SAVED_BYTES: u64 = 64 << 20;
@@ -58,7 +58,7 @@ struct SavedMessage {
 /// # Errors
 /// `SavedFault`, with the number of the message.
 pub fn saved_conversation(text: &str) -> Result<Vec<AgentMessage>, SavedFault> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_bom(text);
     let saved: Vec<Box<RawValue>> =
         serde_json::from_str(text).map_err(|fault| SavedFault::NotMessages {
             reason: fault.to_string(),

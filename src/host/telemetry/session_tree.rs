@@ -1,5 +1,5 @@
 //! A run as the tree of a session (001 §12): its turns, in each the requests and calls of it, and in these the sessions of agents that
-//! were called. Reads views; writes no file.
+//! were called; before and after them the operations of the session itself. Reads views; writes no file.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,33 @@ use serde::Serialize;
 
 use super::accounting::{AccountingLine, AccountingStatus, usd};
 use super::reason::why;
+use super::session_log::LogEntry;
 use monolith_core::message::{CallSeq, Digest, RunId};
 use monolith_core::view::{Activity, RunView};
 
 /// The version of the form.
 const VERSION: u32 = 1;
+/// The digits of each group of a UUID.
+const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+
+/// The UUID of the line that begins with a run: the same wherever and whenever it is asked for. It is version 8 (RFC 9562 §5.8) of the
+/// run's name; a name that is a UUID is its own.
+#[must_use]
+pub fn origin_uuid(run: &RunId) -> String {
+    let groups = run.as_str().split('-');
+    let is_hex = |group: &str| group.bytes().all(|b| b.is_ascii_hexdigit());
+    if groups.clone().all(is_hex) && groups.map(str::len).eq(UUID_GROUPS) {
+        return run.as_str().to_owned();
+    }
+    let hash = Digest::of(run.as_str().as_bytes()).to_string();
+    let mut digits = hash.chars().enumerate().map(|(at, digit)| match at {
+        // The version and the variant.
+        12 | 16 => '8',
+        _ => digit,
+    });
+    let groups = UUID_GROUPS.map(|length| digits.by_ref().take(length).collect::<String>());
+    groups.join("-")
+}
 
 /// A run, and the runs of the agents that it called.
 #[derive(Debug)]
@@ -47,8 +69,8 @@ pub struct SessionSnapshot<'r> {
 #[serde(rename_all = "camelCase")]
 struct SessionTree<'r> {
     id: &'r RunId,
-    /// The first run of the line.
-    trace_id: &'r RunId,
+    /// The UUID of the line.
+    trace_id: String,
     agent_id: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     call_path: Option<String>,
@@ -59,10 +81,10 @@ struct SessionTree<'r> {
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    attributes: Attributes,
+    attributes: Attributes<'r>,
     turns: Vec<Turn<'r>>,
-    /// Always empty: the transcript has what happened.
-    logs: [(); 0],
+    /// The log of the session; each operation has a separate one.
+    logs: Vec<LogEntry>,
     /// With those of the sessions below it.
     totals: Totals,
 }
@@ -70,8 +92,10 @@ struct SessionTree<'r> {
 /// The record that the tree is of.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Attributes {
+struct Attributes<'r> {
     contract_hash: Digest,
+    /// The first run of the line.
+    origin: &'r RunId,
     /// The hash of the last entry: with it the transcript proves what the tree says.
     head: Option<Digest>,
     outcome: Option<String>,
@@ -82,12 +106,15 @@ struct Attributes {
 struct Turn<'r> {
     id: String,
     index: u32,
+    /// True for the turns before the first and after the last one, which have operations of the session itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    system: bool,
     started_at: u64,
     ended_at: u64,
     ops: Vec<Op<'r>>,
 }
 
-/// A request or a call.
+/// A request, a call, or an operation of the session itself.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Op<'r> {
@@ -98,9 +125,9 @@ struct Op<'r> {
     ended_at: u64,
     status: AccountingStatus,
     attributes: OpAttributes,
-    /// Always empty, as those of the session.
-    logs: [(); 0],
-    accounting: [AccountingLine; 1],
+    logs: Vec<LogEntry>,
+    /// Empty for an operation of the session itself.
+    accounting: Vec<AccountingLine>,
     /// The session of the agent that was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     child_session: Option<Box<SessionTree<'r>>>,
@@ -111,6 +138,7 @@ struct Op<'r> {
 #[serde(untagged)]
 enum OpAttributes {
     Llm { provider: String, model: String },
+    System { label: &'static str },
     Tool { provider: String, name: String },
 }
 
@@ -179,16 +207,26 @@ impl<'r> SessionTree<'r> {
             }
         }
         turns.sort_by_key(|turn| turn.index);
+        let after = turns.last().map_or(1, |turn| turn.index.saturating_add(1));
+        let (start, end) = (LogEntry::of_start(view), LogEntry::of_end(view, after));
+        turns.insert(
+            0,
+            Turn::of_session((id, 0), view.started_unix_ms(), ("init", start)),
+        );
+        let ended_at = view.unix_ms(view.at_ms());
+        turns.extend(end.map(|end| Turn::of_session((id, after), ended_at, ("fin", end))));
         totals.cost_usd = totals.is_cost_known.then(|| usd(totals.cost_micro_usd));
         let contract = view.contract();
         let failed = outcome.filter(|outcome| !outcome.class.is_success());
+        let origin = view.origin().unwrap_or(id);
+        let logs = [LogEntry::of_start(view)].into_iter();
         Some(Self {
             id,
-            trace_id: view.origin().unwrap_or(id),
+            trace_id: origin_uuid(origin),
             agent_id: view.agent_id().unwrap_or_else(|| contract.contract_id()),
             call_path: view.call_path(),
             started_at: view.started_unix_ms(),
-            ended_at: outcome.map(|_| view.unix_ms(view.at_ms())),
+            ended_at: outcome.map(|_| ended_at),
             success: outcome.is_some_and(|outcome| outcome.class.is_success()),
             error: failed.map(|outcome| {
                 let why = why(view).unwrap_or_default();
@@ -196,11 +234,12 @@ impl<'r> SessionTree<'r> {
             }),
             attributes: Attributes {
                 contract_hash: contract.contract_hash(),
+                origin,
                 head: view.head(),
                 outcome: outcome.map(|outcome| outcome.to_string()),
             },
             turns,
-            logs: [],
+            logs: logs.chain(LogEntry::of_end(view, after)).collect(),
             totals,
         })
     }
@@ -209,8 +248,9 @@ impl<'r> SessionTree<'r> {
     fn lines(&self, first: &str, further: &str, lines: &mut Vec<String>) {
         let outcome = self.attributes.outcome.as_deref().unwrap_or_default();
         lines.push(format!("{first}session {}  {outcome}", self.id));
-        for (at, turn) in self.turns.iter().enumerate() {
-            let (branch, trunk) = branch(at + 1 == self.turns.len());
+        let turns: Vec<_> = self.turns.iter().filter(|turn| !turn.system).collect();
+        for (at, turn) in turns.iter().enumerate() {
+            let (branch, trunk) = branch(at + 1 == turns.len());
             lines.push(format!("{further}{branch}turn {}", turn.index));
             let trunk = format!("{further}{trunk}");
             for (at, op) in turn.ops.iter().enumerate() {
@@ -276,9 +316,33 @@ impl<'r> Turn<'r> {
         Self {
             id: format!("{run}-turn-{index}"),
             index,
+            system: false,
             started_at: op.started_at,
             ended_at: op.ended_at,
             ops: vec![op],
+        }
+    }
+
+    /// A turn with one operation of the session itself, at a moment.
+    fn of_session(
+        (run, index): (&RunId, u32),
+        at: u64,
+        (label, log): (&'static str, LogEntry),
+    ) -> Self {
+        let op = Op {
+            id: format!("{run}-op-{label}"),
+            kind: "system",
+            started_at: at,
+            ended_at: at,
+            status: AccountingStatus::Ok,
+            attributes: OpAttributes::System { label },
+            logs: vec![log],
+            accounting: Vec::new(),
+            child_session: None,
+        };
+        Self {
+            system: true,
+            ..Self::beginning_with(run, index, op)
         }
     }
 
@@ -311,8 +375,8 @@ impl<'r> Op<'r> {
             ended_at: started_at.saturating_add(latency),
             status,
             attributes,
-            logs: [],
-            accounting: [line],
+            logs: LogEntry::of_line(&line),
+            accounting: vec![line],
             child_session: below.map(Box::new),
         }
     }
@@ -321,18 +385,19 @@ impl<'r> Op<'r> {
     fn line(&self) -> String {
         let mut out = match &self.attributes {
             OpAttributes::Llm { provider, model } => format!("llm {provider}/{model}"),
+            OpAttributes::System { label } => format!("system {label}"),
             OpAttributes::Tool { provider, name } => format!("tool {provider}:{name}"),
         };
-        let [line] = &self.accounting;
-        let error = match line {
-            AccountingLine::Llm(line) => {
+        let error = match self.accounting.first() {
+            None => None,
+            Some(AccountingLine::Llm(line)) => {
                 let tokens = &line.tokens;
                 let (read, written) = (tokens.input_tokens, tokens.output_tokens);
                 // Writing to a String cannot fail.
                 let _ = write!(out, "  {read}>{written} tokens");
                 line.error.as_deref()
             }
-            AccountingLine::Tool(line) => {
+            Some(AccountingLine::Tool(line)) => {
                 let _ = write!(
                     out,
                     "  {}>{} bytes",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use monolith_core::message::amount;
 use monolith_core::view::RunView;
 
+use super::log_line::{LogLine, Severity};
 use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
 
 /// The totals for one model or one tool server.
@@ -32,11 +33,12 @@ impl AgentResult {
     /// Returns the end and the usage of the run, for people: the line with the exit tag, then the FIN lines of 001 §1, also for
     /// a failed run. Words of models and tools appear unchanged.
     #[must_use]
-    pub fn summary(&self) -> Vec<String> {
-        let end = match (&self.outcome, &self.error) {
-            (_, Some(error)) => format!("[ERR] {} fatal=true: {error}", self.exit_tag),
-            (Some(outcome), None) => format!("[VRB] {} fatal=false: {outcome}", self.exit_tag),
-            (None, None) => format!("[VRB] {} fatal=true", self.exit_tag),
+    pub fn summary(&self) -> Vec<LogLine> {
+        let tag = self.exit_tag;
+        let (severity, end) = match (&self.outcome, &self.error) {
+            (_, Some(error)) => (Severity::Error, format!("{tag} fatal=true: {error}")),
+            (Some(outcome), None) => (Severity::Verbose, format!("{tag} fatal=false: {outcome}")),
+            (None, None) => (Severity::Verbose, format!("{tag} fatal=true")),
         };
         let mut models = BTreeMap::<String, Sum>::new();
         let mut tools = BTreeMap::<String, Sum>::new();
@@ -66,7 +68,7 @@ impl AgentResult {
         }
         let counters = &self.counters;
         let whole = format!(
-            "[FIN] run: {} turns, {} ms, {} requests, {} of {} executed, {} tokens in, {} out, {}",
+            "run: {} turns, {} ms, {} requests, {} of {} executed, {} tokens in, {} out, {}",
             counters.turns,
             counters.elapsed_ms,
             counters.inferences,
@@ -76,25 +78,33 @@ impl AgentResult {
             counters.tokens_out,
             cost(self.is_partly_unpriced(), counters.cost_micro_usd),
         );
+        let below = counters.below.map(|below| {
+            let tokens = amount(below.tokens, "token");
+            format!(
+                "; its child runs: {tokens}, {}",
+                dollars(below.cost_micro_usd)
+            )
+        });
+        let whole = format!("{whole}{}", below.unwrap_or_default());
         let models = models.iter().map(|(name, sum)| {
             let cost = cost(sum.unpriced, sum.cost_micro_usd);
             let estimated = if sum.estimated { ", partly estimated" } else { "" };
             format!(
-                "[FIN] llm {name}: {} ok, {} failed, {} ms, tokens {} in, {} out, {} cached{estimated}, {cost}",
+                "llm {name}: {} ok, {} failed, {} ms, tokens {} in, {} out, {} cached{estimated}, {cost}",
                 sum.ok, sum.failed, sum.latency_ms, sum.moved_in, sum.moved_out, sum.cached,
             )
         });
         let tools = tools.iter().map(|(name, sum)| {
             format!(
-                "[FIN] tool {name}: {} ok, {} failed, {} ms, characters {} in, {} out",
+                "tool {name}: {} ok, {} failed, {} ms, characters {} in, {} out",
                 sum.ok, sum.failed, sum.latency_ms, sum.moved_in, sum.moved_out,
             )
         });
-        [end]
+        let used = models.chain(tools).chain([whole]);
+        let used = used.map(|words| LogLine::new(Severity::Final, words));
+        [LogLine::new(severity, end)]
             .into_iter()
-            .chain(models)
-            .chain(tools)
-            .chain([whole])
+            .chain(used)
             .collect()
     }
 }
@@ -163,6 +173,7 @@ pub fn unseen_results(view: &RunView) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use monolith_core::view::TreeUsage;
 
     #[test]
     fn dollars_are_rendered_exactly() {
@@ -184,9 +195,23 @@ mod tests {
     }
 
     #[test]
+    fn the_usage_of_child_runs_is_named_as_theirs() {
+        let mut result = AgentResult::without_run(4, "usage", "no such file".to_owned(), 0);
+        result.counters.below = Some(TreeUsage {
+            cost_micro_usd: 2,
+            tokens: 60,
+            tools_ok: 1,
+        });
+        let last = result.summary().pop().unwrap().to_string();
+        let expect = "0 tokens in, 0 out, 0.000000 USD; its child runs: 60 tokens, 0.000002 USD";
+        assert!(last.ends_with(expect), "{last}");
+    }
+
+    #[test]
     fn a_command_that_began_no_run_has_a_summary_too() {
         let result = AgentResult::without_run(4, "usage", "no such file".to_owned(), 0);
-        insta::assert_snapshot!(result.summary().join("\n"), @r"
+        let lines: Vec<String> = result.summary().iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
         [ERR] EXIT-CONFIGURATION fatal=true: no such file
         [FIN] run: 0 turns, 0 ms, 0 requests, 0 of 0 calls executed, 0 tokens in, 0 out, 0.000000 USD
         ");

@@ -147,7 +147,7 @@ fn a_request_has_a_line_with_the_names_of_the_source_contract() {
         "type": "llm", "provider": "demo", "model": "script", "status": "ok", "latency": 12,
         "tokens": {"inputTokens": 10, "outputTokens": 5, "cachedTokens": 3, "totalTokens": 18},
         "timestamp": 5, "costUsd": 1.5, "stopReason": "end",
-        "index": 0, "turn": 0, "attempt": 1, "costMicroUsd": 1_500_000, "costSource": "provider",
+        "index": 0, "turn": 0, "attempt": 1, "cost_micro_usd": 1_500_000, "cost_source": "provider",
     });
     assert_eq!(fixture.line(), expect);
 }

@@ -1,21 +1,21 @@
-//! The requests and answers of a run, one line each, in the form of 001 §1. Words of models and tools appear unchanged.
+//! The requests and answers of a run, one line each, in the form of 001 §1. Words of models and tools appear
+//! unchanged.
 
-use std::sync::Arc;
-
+use super::exit_tag::ExitTag;
 use super::failures;
-use monolith_core::kernel::{EffectRecord, EventKind, InferenceReturned, LostEffect};
+use super::log_line::{LogLine, Severity};
+use monolith_core::adapter::xml::offered_tags;
+use monolith_core::kernel::{
+    ClosingReason, EffectRecord, EventKind, InferenceReturned, LostEffect, Run,
+};
 use monolith_core::message::{AgentMessage, CallSeq, InferenceSeq};
 use monolith_core::view::{Call, Entry, Request, RequestPurpose, RunView};
 
 /// The most characters of arguments in a line.
 const ARGUMENT_CHARS: usize = 120;
 
-/// The lines of an entry that `view` has just taken; `conversation` is what a request of it carries.
-pub fn verbose_lines(
-    view: &RunView,
-    entry: Entry<'_>,
-    conversation: &[Arc<AgentMessage>],
-) -> Vec<String> {
+/// The lines of an entry that `view` has just taken; `run` is the machine after its step.
+pub fn verbose_lines(view: &RunView, entry: Entry<'_>, run: &Run) -> Vec<LogLine> {
     let warnings = entry.event.and_then(|event| match &event.event {
         EventKind::InferenceReturned(returned) => warnings(view, returned),
         _ => None,
@@ -28,13 +28,15 @@ pub fn verbose_lines(
         EventKind::EffectLost(LostEffect::Call(lost)) => result(view, *lost),
         _ => None,
     });
-    let sent = entry.action.effects.iter();
-    let sent = sent.filter_map(|effect| match effect {
+    let effects = entry.action.effects.iter();
+    let begun = effects.clone().flat_map(|effect| match effect {
         EffectRecord::Infer { inference, .. } => {
-            let bytes: usize = conversation.iter().map(|message| size(message)).sum();
-            let what = format!("messages {}, {bytes} bytes", conversation.len());
-            request(view, *inference, &what)
+            turn_header(view, *inference, entry.action.closing)
         }
+        _ => Vec::new(),
+    });
+    let sent = effects.filter_map(|effect| match effect {
+        EffectRecord::Infer { inference, .. } => request(view, *inference, &carried(run)),
         EffectRecord::Summarise { inference, .. } => {
             request(view, *inference, "summary of a result")
         }
@@ -47,22 +49,61 @@ pub fn verbose_lines(
         _ => None,
     });
     let back = back.into_iter().chain(warnings.into_iter().flatten());
-    back.chain(sent).collect()
+    back.chain(begun).chain(sent).collect()
+}
+
+/// The line before the thinking of the response to the last request. Its text follows, and a line feed closes it.
+pub fn thinking_line(view: &RunView) -> Option<LogLine> {
+    let request = view.requests().values().next_back()?;
+    let (place, model) = (place_of_request(view, request), model(view, request));
+    let words = format!("← {place} llm {model}: thinking");
+    Some(LogLine::new(Severity::Thinking, words))
+}
+
+/// The header of a turn, before its first request. If a full context makes it the last one, a warning says so.
+fn turn_header(
+    view: &RunView,
+    inference: InferenceSeq,
+    closing: Option<ClosingReason>,
+) -> Vec<LogLine> {
+    let turn = view.turns().last();
+    let Some(turn) = turn.filter(|turn| turn.attempts.first() == Some(&inference)) else {
+        return Vec::new();
+    };
+    let full = (closing == Some(ClosingReason::Context)).then(|| {
+        let tag = ExitTag::TokenLimit;
+        let why = "the context is used up; no more tools in the last turn";
+        LogLine::new(Severity::Warning, format!("{tag} fatal=false: {why}"))
+    });
+    let header = format!("turn {} of {}", turn.number, view.contract().max_turns);
+    let header = LogLine::new(Severity::Verbose, header);
+    full.into_iter().chain([header]).collect()
 }
 
 /// A line for each tag of a response that was ignored, or taken although it is not closed.
-fn warnings(view: &RunView, returned: &InferenceReturned) -> Option<Vec<String>> {
+fn warnings(view: &RunView, returned: &InferenceReturned) -> Option<Vec<LogLine>> {
     let request = view.request(returned.inference)?;
     let (place, model) = (place_of_request(view, request), model(view, request));
     let warnings = returned.result.tag_warnings.iter();
+    let words = warnings.map(|warning| format!("← {place} llm {model}: {warning}"));
     Some(
-        warnings
-            .map(|warning| format!("[WRN] ← {place} llm {model}: {warning}"))
+        words
+            .map(|words| LogLine::new(Severity::Warning, words))
             .collect(),
     )
 }
 
-fn request(view: &RunView, inference: InferenceSeq, what: &str) -> Option<String> {
+/// Counts the messages of the request in flight: the conversation, and those that only this request contains.
+fn carried(run: &Run) -> String {
+    let conversation = run.conversation().iter().map(|message| &**message);
+    let tags = offered_tags(run);
+    let messages = conversation.chain(run.notices()).chain(&tags);
+    let sizes: Vec<usize> = messages.map(size).collect();
+    let bytes: usize = sizes.iter().sum();
+    format!("messages {}, {bytes} bytes", sizes.len())
+}
+
+fn request(view: &RunView, inference: InferenceSeq, what: &str) -> Option<LogLine> {
     let request = view.request(inference)?;
     let attempt = match request.attempt {
         0 | 1 => String::new(),
@@ -70,29 +111,31 @@ fn request(view: &RunView, inference: InferenceSeq, what: &str) -> Option<String
     };
     let place = place_of_request(view, request);
     let model = model(view, request);
-    Some(format!("[VRB] → {place} llm {model}: {what}{attempt}"))
+    let words = format!("→ {place} llm {model}: {what}{attempt}");
+    Some(LogLine::new(Severity::Verbose, words))
 }
 
-fn response(view: &RunView, inference: InferenceSeq) -> Option<String> {
+fn response(view: &RunView, inference: InferenceSeq) -> Option<LogLine> {
     let request = view.request(inference)?;
     let took = request.ended_at_ms.unwrap_or(request.sent_at_ms);
     let took = took.saturating_sub(request.sent_at_ms);
-    let (mark, what) = if let Some(failure) = failures::of_request(request) {
-        ("[WRN]", failure)
+    let (severity, what) = if let Some(failure) = failures::of_request(request) {
+        (Severity::Warning, failure)
     } else {
         let usage = request.usage.unwrap_or_default();
         let what = format!(
             "tokens {} in, {} out, {} cached",
             usage.input, usage.output, usage.cache_read
         );
-        ("[VRB]", what)
+        (Severity::Verbose, what)
     };
     let place = place_of_request(view, request);
     let model = model(view, request);
-    Some(format!("{mark} ← {place} llm {model}: {what}, {took} ms"))
+    let words = format!("← {place} llm {model}: {what}, {took} ms");
+    Some(LogLine::new(severity, words))
 }
 
-fn started(view: &RunView, number: CallSeq) -> Option<String> {
+fn started(view: &RunView, number: CallSeq) -> Option<LogLine> {
     let call = view.call(number)?;
     let (bytes, name) = (call.arguments.len(), tool(view, call));
     let mut arguments: String = call.arguments.chars().take(ARGUMENT_CHARS).collect();
@@ -100,17 +143,16 @@ fn started(view: &RunView, number: CallSeq) -> Option<String> {
         arguments.push('…');
     }
     let place = place_of_call(view, number)?;
-    Some(format!(
-        "[VRB] → {place} tool {name}: {arguments}, {bytes} bytes"
-    ))
+    let words = format!("→ {place} tool {name}: {arguments}, {bytes} bytes");
+    Some(LogLine::new(Severity::Verbose, words))
 }
 
-fn result(view: &RunView, number: CallSeq) -> Option<String> {
+fn result(view: &RunView, number: CallSeq) -> Option<LogLine> {
     let call = view.call(number)?;
     let execution = call.executions.last()?;
     let took = execution.ended_at_ms.unwrap_or(execution.began_at_ms);
     let took = took.saturating_sub(execution.began_at_ms);
-    let (mark, what) = match (failures::of_execution(execution), execution.result()) {
+    let (severity, what) = match (failures::of_execution(execution), execution.result()) {
         (None, Some(result)) if result.cut => {
             let terms = &view.contract().tool_output_budget;
             let (bytes, limit) = (result.bytes_out, terms.max_bytes_per_call);
@@ -119,17 +161,18 @@ fn result(view: &RunView, number: CallSeq) -> Option<String> {
             } else {
                 "the model reads its beginning"
             };
-            (
-                "[WRN]",
-                format!("ok, {bytes} bytes, more than {limit}: {cut}"),
-            )
+            let warning = format!(
+                "Tool response exceeded max size (actual {bytes} B > limit {limit} B): {cut}"
+            );
+            (Severity::Warning, warning)
         }
-        (None, Some(result)) => ("[VRB]", format!("ok, {} bytes", result.bytes_out)),
-        (Some(failure), _) => ("[WRN]", failure),
-        (None, None) => ("[WRN]", "no result".to_owned()),
+        (None, Some(result)) => (Severity::Verbose, format!("ok, {} bytes", result.bytes_out)),
+        (Some(failure), _) => (Severity::Error, failure),
+        (None, None) => (Severity::Error, "no result".to_owned()),
     };
     let (place, name) = (place_of_call(view, number)?, tool(view, call));
-    Some(format!("{mark} ← {place} tool {name}: {what}, {took} ms"))
+    let words = format!("← {place} tool {name}: {what}, {took} ms");
+    Some(LogLine::new(severity, words))
 }
 
 /// Returns `[turn.0]` for an attempt; any other request belongs to its call.
@@ -141,13 +184,19 @@ fn place_of_request(view: &RunView, request: &Request) -> String {
     call.unwrap_or_else(|| format!("[{}.0]", request.turn))
 }
 
-/// `[turn.call]`, calls counted from 1 in each turn.
+/// `[turn.call]`, calls counted from 1 in each turn, those that a person denied included.
 fn place_of_call(view: &RunView, number: CallSeq) -> Option<String> {
-    let turn_of = |call: &Call| Some(call.executions.first()?.turn);
-    let turn = turn_of(view.call(number)?)?;
-    let before = view.calls().range(..=number).rev();
-    let of_turn = before.take_while(|(_, call)| turn_of(call).is_none_or(|own| own == turn));
+    let turn = turn_of(view, view.call(number)?)?;
+    let before = view.calls().range(..=number);
+    let of_turn = before.filter(|(_, call)| turn_of(view, call) == Some(turn));
     Some(format!("[{turn}.{}]", of_turn.count()))
+}
+
+/// The turn whose message asked for the call. A call that was started again belongs to the same one.
+fn turn_of(view: &RunView, call: &Call) -> Option<u32> {
+    let asked = call.requested_in.and_then(|asked| view.request(asked));
+    let started = || Some(call.executions.first()?.turn);
+    asked.map(|request| request.turn).or_else(started)
 }
 
 /// `provider:model`.
@@ -159,7 +208,7 @@ fn model(view: &RunView, request: &Request) -> String {
     })
 }
 
-/// `builtin:tool` or `mcp:server:tool`, the tool as its server calls it.
+/// `builtin:tool`, `mcp:server:tool` or `agent:name`, the tool as its server calls it.
 fn tool(view: &RunView, call: &Call) -> String {
     let Some(tool) = view.contract().tool(&call.name) else {
         return call.name.clone();
