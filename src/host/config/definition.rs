@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::builder::Builder;
 use super::fault::{DefinitionFault, NO_PLACE};
-use super::layer::{is_name, snake};
+use super::layer::{UNUSED_OF_PROVIDERS, is_name, snake};
 use super::merged::Merged;
 
 /// A definition in the form of a contract file.
@@ -58,6 +58,8 @@ impl Builder<'_> {
                         self.put("provider_options", &at, own)?;
                     }
                 }
+                // A note says that they mean nothing.
+                other if UNUSED_OF_PROVIDERS.contains(&other) => {}
                 _ => self.declared(DefinitionKind::Provider, key, value)?,
             }
         }
@@ -387,8 +389,10 @@ const FORMATS: (&str, &str) = ("formats", "cli");
 /// The keys of the form of reports.
 const FORMAT: [&str; 2] = ["outputFormat", "format"];
 
-/// Keys of `defaults` that only other programs read: how they write their logs.
-const OF_OTHERS: [&str; 6] = [
+/// Keys of `defaults` that only other programs read: how they write their logs and start their servers.
+const OF_OTHERS: [&str; 8] = [
+    "maxConcurrentTools",
+    "mcpInitConcurrency",
     "traceLLM",
     "traceMCP",
     "traceSdk",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use monolith_core::contract::{DefinitionKind, KNOBS, parameter_term, placeholders};
-use monolith_core::message::{Digest, ObjectFault, exact_value};
+use monolith_core::message::{Digest, ObjectFault, exact_value, without_bom};
 use serde_json::Value;
 
 use super::fault::ConfigFault;
@@ -51,12 +51,12 @@ impl Layer {
             path: path.to_owned(),
             rule,
         };
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let text = without_bom(&text);
         // The fault's own words would show its content; line and column are enough.
         let value = exact_value(text).map_err(|fault| match fault {
             ObjectFault::InvalidJson { line, column } => refuse(
                 path,
-                format!("it is no JSON at line {line}, column {column}"),
+                format!("it is not JSON at line {line}, column {column}"),
             ),
             rule => refuse(path, rule.to_string()),
         })?;
@@ -258,6 +258,12 @@ pub(super) const fn section_of(kind: DefinitionKind) -> (&'static str, &'static 
 
 /// The section of what is kept of runs.
 pub(super) const PERSISTENCE: &str = "persistence";
+/// Keys of providers that other programs have and that mean nothing here.
+pub(super) const UNUSED_OF_PROVIDERS: [&str; 3] = [
+    "mergeStrategy",
+    "stringSchemaFormatsAllowed",
+    "stringSchemaFormatsDenied",
+];
 /// The sections of other programs, of which nothing but [`PERSISTENCE`] counts here.
 pub(super) const OF_OTHERS: [&str; 4] = ["api", PERSISTENCE, "slack", "telemetry"];
 
@@ -286,7 +292,7 @@ pub(super) fn snake(value: Value) -> Value {
 /// # Errors
 /// The first line that is none, by its number; never its content.
 pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = without_bom(text);
     let mut variables = BTreeMap::new();
     for (place, line) in text.lines().enumerate() {
         let line = line.trim();

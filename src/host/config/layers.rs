@@ -366,7 +366,9 @@ impl Definitions for Layers {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.unknown_sections().unwrap_or_default()
+        let mut notes = self.unknown_sections().unwrap_or_default();
+        notes.extend(self.unused_keys().unwrap_or_default());
+        notes
     }
 
     /// A contract that takes nothing from the layers is what it says, wherever it is run; a caller who names a file with `--config`

@@ -1,13 +1,14 @@
 //! The checks and values of the layers as a whole, whatever a contract names: bindings to queues (000 §7), unknown sections,
 //! and the folder of snapshots.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::builder::Builder;
 use super::fault::{ConfigFault, DefinitionFault};
-use super::layer::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, section_of};
+use super::layer::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, UNUSED_OF_PROVIDERS, section_of};
 use super::layers::{Layers, names};
 use super::merged::Merged;
 use monolith_core::contract::{DefinitionKind, LayerValue, QueueTerms, placeholders, suggest};
@@ -102,6 +103,24 @@ impl Layers {
         Ok(rules)
     }
 
+    /// The keys of providers that mean nothing, by layer.
+    pub(super) fn unused_keys(&self) -> Result<Vec<String>, ConfigFault> {
+        let (providers, _) = section_of(DefinitionKind::Provider);
+        let mut notes = Vec::new();
+        for layer in self.all()? {
+            let stated = layer.value.get(providers).and_then(Value::as_object);
+            let stated = stated.into_iter().flat_map(|all| all.values());
+            let stated = stated.filter_map(Value::as_object);
+            let keys = stated.flat_map(|provider| provider.keys());
+            let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
+            let file = layer.path.display();
+            let unused = keys.into_iter();
+            let unused = unused.filter(|key| UNUSED_OF_PROVIDERS.contains(key));
+            notes.extend(unused.map(|key| format!("{file}: `{key}` of a provider is ignored")));
+        }
+        Ok(notes)
+    }
+
     /// The sections that mean nothing and are called nearly as one that does; the same of what is kept of runs.
     pub(super) fn unknown_sections(&self) -> Result<Vec<String>, ConfigFault> {
         let known = || SECTIONS.into_iter().chain([PERSISTENCE]);
@@ -114,7 +133,7 @@ impl Layers {
                 |name: &&str| known().chain(OF_OTHERS).any(|known| known == *name);
             for name in sections.filter(|name| !means_something(name)) {
                 if let Some(meant) = suggest(name, known()) {
-                    notes.push(format!("{file}: `{name}` means nothing there; {meant}"));
+                    notes.push(format!("{file}: `{name}` is ignored; {meant}"));
                 }
             }
             match layer.value.get(PERSISTENCE) {

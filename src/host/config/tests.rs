@@ -173,7 +173,7 @@ fn a_contract_that_defines_what_it_names_reads_no_layer() {
     assert!(spec.origins.is_empty());
     let named = fixture.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
     let fault = fixture.shown(&named.unwrap_err());
-    let expect = "configuration /cwd/.ai-agent.json: it is no JSON at line 1, column 1";
+    let expect = "configuration /cwd/.ai-agent.json: it is not JSON at line 1, column 1";
     assert!(fault.contains(expect), "{fault}");
 }
 

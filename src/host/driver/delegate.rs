@@ -361,7 +361,7 @@ fn too_small(contract: &ExecutionContract) -> Option<String> {
     (needed > left).then(|| {
         format!(
             "budget: {needed} tokens needed (a prompt of {prompt}, an answer of {answer}), {left} granted; \
-             state a smaller sampling.max_output_tokens for the agent, or call fewer agents at once"
+             state a smaller sampling.max_output_tokens for the agent, or a larger max_tokens_consumed for the run that calls it"
         )
     })
 }

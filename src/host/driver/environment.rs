@@ -359,13 +359,17 @@ impl Environment {
         }
     }
 
-    /// Returns the error for an unset variable named at that place of a file.
+    /// Returns the error for a variable that is named at that place of a file, and is not set or empty.
     pub(super) fn missing(&self, name: &str, place: &str) -> DriverError {
         let (name, place) = (name.to_owned(), place.to_owned());
         let Some((origin, (scope, id))) = self.origins.get(&place).zip(definition_of(&place))
         else {
+            let state = match self.raw_at(&name, &place) {
+                Some(_) => "empty",
+                None => "not set",
+            };
             let place = self.named(&place);
-            return DriverError::MissingVariable { name, place };
+            return DriverError::MissingVariable { name, place, state };
         };
         DriverError::UnresolvedVariable {
             id: id.into(),
@@ -382,7 +386,8 @@ impl Environment {
         self.raw(name).filter(|value| !value.is_empty())
     }
 
-    /// Replaces every `${NAME}` in `text`. `place` is the position of the text, for the error.
+    /// Replaces every `${NAME}` in `text`. An empty variable counts as one that is not set. `place` is the position of the text, for
+    /// the error.
     pub(super) fn expand(&self, text: &str, place: &str) -> Result<String, DriverError> {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -394,7 +399,7 @@ impl Environment {
                 .ok_or_else(|| DriverError::Placeholder {
                     place: self.named(place),
                 })?;
-            let value = self.raw_at(name, place);
+            let value = self.get_at(name, place);
             let value = value.ok_or_else(|| self.missing(name, place))?;
             out.push_str(&value);
             rest = tail;
@@ -412,7 +417,7 @@ impl Environment {
     ) -> Result<Vec<String>, DriverError> {
         let mut values = BTreeMap::new();
         for name in variables {
-            let value = self.raw_at(name, place);
+            let value = self.get_at(name, place);
             let value = value.ok_or_else(|| self.missing(name, place))?;
             values.insert(name.as_str(), value);
         }

@@ -17,7 +17,7 @@ use monolith_core::session::SessionError;
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// The author: the file has no task, and none was given.
-    #[error("no task given: set `task:` in the file, or pass `--task`")]
+    #[error("no task given")]
     NoTask,
     /// The author: the folder that tools are to see is not there.
     #[error("the workspace {} is not a folder that can be opened: {reason}", path.display())]
@@ -50,13 +50,15 @@ pub enum DriverError {
         /// The key under `providers`.
         provider: String,
     },
-    /// The operator: a variable that the file names is not set.
-    #[error("{place}: the environment variable {name} is not set")]
+    /// The operator: a variable that the file names is not set, or empty.
+    #[error("{place}: the environment variable {name} is {state}")]
     MissingVariable {
         /// The variable.
         name: String,
         /// The place that names it, as a dotted path of the file.
         place: FilePlace,
+        /// `not set` or `empty`.
+        state: &'static str,
     },
     /// The operator: a variable that a layer of configuration names is not set (001 §4, §7).
     #[error("{place}: Unresolved variable ${{{name}}} for {scope} '{id}' at {origin}")]

@@ -47,7 +47,7 @@ pub(super) struct Host<'s> {
     leaves_at: Option<Instant>,
     pieces: mpsc::Receiver<Done>,
     questions: OpenQuestions,
-    /// The last call that an earlier process had authorised.
+    /// The last call that an earlier process had authorised or discarded.
     recorded: CallSeq,
     /// Ends the reading of one response.
     reading: BTreeMap<InferenceSeq, CancellationToken>,
@@ -84,7 +84,7 @@ impl<'s> Host<'s> {
             leaves_at: None,
             pieces,
             questions: OpenQuestions::default(),
-            recorded: CallSeq(session.run().map_or(0, |run| run.counters().calls)),
+            recorded: session.run().map_or(CallSeq(0), Run::last_call),
             reading: BTreeMap::new(),
             recorder,
             sender,
@@ -283,6 +283,7 @@ impl<'s> Host<'s> {
                     self.hand_in(input.into())?;
                 }
                 Output::Delta { inference, text } => observer.text(inference, &text),
+                Output::Thinking { inference, text } => observer.thinking(inference, &text),
                 Output::Arm(due_ms) => self.due_ms = due_ms,
                 Output::Close(inference) => {
                     if let Some(reading) = self.reading.remove(&inference) {

@@ -58,6 +58,8 @@ mod tests;
 #[cfg(test)]
 mod tests_bring_up;
 #[cfg(test)]
+mod tests_early;
+#[cfg(test)]
 mod tests_local;
 #[cfg(test)]
 mod tests_protocols;

@@ -49,6 +49,11 @@ pub trait Observer: Send {
     fn text(&mut self, inference: InferenceSeq, text: &str) {
         let _ = (inference, text);
     }
+
+    /// Thinking of a response that may be shown while the rest arrives; it comes before the text.
+    fn thinking(&mut self, inference: InferenceSeq, text: &str) {
+        let _ = (inference, text);
+    }
 }
 
 /// Sees nothing, neither of a run nor of those below it: what waits there for a person waits for as long as it may.

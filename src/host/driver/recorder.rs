@@ -10,7 +10,7 @@ use monolith_core::transcript::EarlierCheckpoints;
 
 use super::DriverError;
 use crate::store::{KeptFiles, NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
-use crate::tools::FileKeeper;
+use crate::tools::{FileKeeper, KeptContent};
 
 /// Makes entries durable, with the blobs that they name, and signs the checkpoints.
 #[derive(Debug)]
@@ -111,7 +111,8 @@ impl<'s> Recorder<'s> {
 }
 
 impl FileKeeper for KeptFiles {
-    fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<bool> {
+    fn keep(&self, workspace: &Path, content: Option<KeptContent<'_>>) -> io::Result<bool> {
+        let content = content.map(|content| (content.bytes, content.mode));
         self.keep_of(workspace, content)
     }
 

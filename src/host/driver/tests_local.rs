@@ -49,11 +49,12 @@ async fn run_under(folder: &Path, texts: &[&str], sets: &[&str]) -> Finished {
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };
     let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");
-    let prepared = prepare(request, &CancellationToken::new()).await;
+    let prepared = Box::pin(prepare(request, &CancellationToken::new())).await;
     let mut prepared = prepared.expect("prepared");
     prepared.backends = vec![Arc::new(Backend::Scripted(ScriptedBackend::new(script, 0)))];
     let (_keep, control) = mpsc::channel(1);
-    let driven = drive(prepared, &store, control, &mut Watcher::default()).await;
+    let mut watcher = Watcher::default();
+    let driven = Box::pin(drive(prepared, &store, control, &mut watcher)).await;
     driven.expect("driven")
 }
 

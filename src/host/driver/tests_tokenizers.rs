@@ -306,7 +306,7 @@ mod counted {
             let folder = tempfile::tempdir().expect("a folder");
             let sets = sets(window);
             let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
-            let finished = run_with(folder.path(), &sets).await;
+            let finished = Box::pin(run_with(folder.path(), &sets)).await;
             let said = finished.run.conversation()[2].content.clone();
             (said, schema(&finished))
         };

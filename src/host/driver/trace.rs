@@ -1,5 +1,5 @@
-//! The requests to models and their responses, for an operator who asks to see them (`--trace-llm`). It shows what may be
-//! recorded: secrets are out, and text that the token gate holds back is absent.
+//! The requests to models and their responses, for an operator who asks to see them (`--trace-llm`), with the severity TRC of
+//! 001 §1. It shows what may be recorded: secrets are out, and text that the token gate holds back is absent.
 
 use tracing::Level;
 
@@ -23,11 +23,11 @@ pub(super) fn request(request: &Request, contract: &ExecutionContract, scrub: &d
     }
     let terms = &request.inference;
     let target = contract.targets.get(terms.target);
-    let target = target.map(|target| format!("{}/{}", target.provider, target.model));
+    let target = target.map(|target| format!("{}:{}", target.provider, target.model));
     let body = scrub.cut_bytes(&request.body);
     tracing::trace!(
         target: LLM_TRACE,
-        "→ [{}.0] llm {}, request {}, attempt {}: {} bytes to {}\n{}",
+        "[TRC] → [{}.0] llm {}, request {}, attempt {}: {} bytes to {}\n{}",
         terms.turn,
         target.unwrap_or_default(),
         terms.inference,
@@ -50,7 +50,7 @@ pub(super) fn responses(append: &Append) -> Vec<String> {
     let shown = events.filter_map(|event| match &event.event {
         EventKind::InferenceReturned(returned) => Some(response(returned, &append.blobs)),
         EventKind::InferenceFailed(failed) => Some(format!(
-            "← request {}: {}: {}",
+            "[TRC] ← request {}: {}: {}",
             failed.inference,
             failed.fault.class.as_str(),
             failed.fault.message
@@ -69,7 +69,7 @@ pub(super) fn show(responses: Vec<String>) {
 
 fn response(returned: &InferenceReturned, blobs: &[Vec<u8>]) -> String {
     let result = &returned.result;
-    let begin = format!("← request {}: ", returned.inference);
+    let begin = format!("[TRC] ← request {}: ", returned.inference);
     if returned.gated {
         return format!(
             "{begin}held back by the token gate; `monolith show RUN --withheld` shows it"

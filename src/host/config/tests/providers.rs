@@ -144,3 +144,29 @@ fn placeholders_are_replaced_in_the_words_of_a_layer_too() {
     let layers = fixture.layers(None);
     assert_eq!(layers.report_format(), Ok(Some("pipe".to_owned())));
 }
+
+/// 001 §6: monolith ignores keys of other programs in public files, and a note names those of providers.
+/// 001/6.providers.1, 001/6.defaults.1
+#[test]
+fn keys_of_public_files_that_mean_nothing_are_read_over_with_a_note() {
+    let fixture = Fixture::new();
+    let layer = json!({
+        "providers": {"cloud": {
+            "type": "ollama", "mergeStrategy": "overlay", "custom": {},
+            "stringSchemaFormatsAllowed": ["date"], "stringSchemaFormatsDenied": ["uri"],
+        }},
+        "defaults": {"maxConcurrentTools": 3, "mcpInitConcurrency": 10, "maxToolTurns": 7},
+    });
+    fixture.write("cwd/.ai-agent.json", &layer);
+    let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+    let spec = fixture.spec(asks).unwrap();
+    assert_eq!(spec.max_turns, Some(7));
+    let notes = spec.clamped.iter().map(|note| fixture.shown(note));
+    let keys = [
+        "mergeStrategy",
+        "stringSchemaFormatsAllowed",
+        "stringSchemaFormatsDenied",
+    ];
+    let expect = keys.map(|key| format!("/cwd/.ai-agent.json: `{key}` of a provider is ignored"));
+    assert_eq!(notes.collect::<Vec<_>>(), expect);
+}

@@ -105,7 +105,7 @@ fn a_section_that_is_nearly_one_that_counts_is_noted_with_it() {
     let mut notes: Vec<String> = notes.collect();
     notes.sort();
     let note = |written: &str, meant: &str| {
-        format!("/cwd/.ai-agent.json: `{written}` means nothing there; did you mean `{meant}`?")
+        format!("/cwd/.ai-agent.json: `{written}` is ignored; did you mean `{meant}`?")
     };
     assert_eq!(
         notes,

@@ -29,7 +29,7 @@ pub const SHELL_PLACE: &str = "tools.builtin";
 pub const SESSIONS_PLACE: &str = "persistence.sessionsDir";
 
 /// The reach of a run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reach {
     /// Programs that are started, each with what confines it.
     pub commands: Vec<ReachedCommand>,
@@ -45,7 +45,7 @@ pub struct Reach {
 }
 
 /// An agent that may be called.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReachedAgent {
     /// The dotted path of the file that names it.
     pub place: String,
@@ -56,7 +56,7 @@ pub struct ReachedAgent {
 }
 
 /// A program that is started.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReachedCommand {
     /// The dotted path of the file that names it.
     pub place: String,
@@ -84,7 +84,7 @@ pub enum StatedConfinement {
 }
 
 /// A server that requests are sent to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReachedHost {
     /// The dotted path of the file that names it.
     pub place: String,
@@ -96,7 +96,7 @@ pub struct ReachedHost {
 }
 
 /// A variable that is read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReachedVariable {
     /// Its name.
     pub variable: String,
@@ -112,7 +112,7 @@ pub struct ReachedVariable {
 }
 
 /// A folder or file that is read, or the folder of snapshots.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReachedFolder {
     /// The dotted path of the file that names it.
     pub place: String,
@@ -121,6 +121,22 @@ pub struct ReachedFolder {
 }
 
 impl Reach {
+    /// Adds the reach of another run. Nothing is listed twice.
+    pub fn add(&mut self, other: Self) {
+        fn each<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+            for one in more {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            }
+        }
+        each(&mut self.commands, other.commands);
+        each(&mut self.hosts, other.hosts);
+        each(&mut self.variables, other.variables);
+        each(&mut self.folders, other.folders);
+        each(&mut self.agents, other.agents);
+    }
+
     /// Returns the reach of a file's run; `files` are those behind providers.
     pub(super) fn of(
         spec: &ContractSpec,

@@ -11,7 +11,7 @@ use crate::driver::{DriverError, Environment};
 use crate::inference::Proxies;
 use crate::tools::{
     BringUp, ClientTerms, Confined, Exchange, ServerHost, ServerSpec, StartFiles, ToolServers,
-    is_out_of_reach, named_paths, paths_at_home,
+    is_out_of_reach, is_unreadable, named_paths, paths_at_home,
 };
 use monolith_core::contract::{
     ContractSpec, ExecutionContract, HOST, McpSpec, McpTransport, OAuthTerms, ServerCapability,
@@ -27,7 +27,8 @@ pub enum ServersToStart {
     All,
     /// All servers except those that need an unset variable.
     Possible,
-    /// Only what is inside monolith, and what no tool may reach: no process is started, and nothing is asked.
+    /// Only what is inside monolith, what no tool may reach, and what a broken file describes: no process is started, and nothing is
+    /// asked.
     Builtin,
 }
 
@@ -86,8 +87,9 @@ pub(super) fn server_specs(
         }
     }
     let outside = spec.tools.servers.iter();
-    let outside =
-        outside.filter(|(_, server)| which != ServersToStart::Builtin || is_known(server));
+    let outside = outside.filter(|(name, server)| {
+        which != ServersToStart::Builtin || is_known(name, server, &folder)
+    });
     for (name, mcp) in outside {
         let place = mcp.place(name);
         let mut terms = mcp.terms.clone();
@@ -239,10 +241,14 @@ fn named_by_server(
     }
 }
 
-/// Returns true if a server's offer is known without asking it: its author wrote it out, or no tool may reach it.
-fn is_known(server: &McpSpec) -> bool {
+/// Returns true if a server's offer is known without asking it: its author wrote it out, no tool may reach it, or the file that
+/// describes it gives no tools.
+fn is_known(name: &str, server: &McpSpec, folder: &Path) -> bool {
     let is_refused = match &server.transport {
-        McpTransport::Openapi { terms, .. } => is_out_of_reach(terms),
+        McpTransport::Openapi { headers, terms } => {
+            let prefix = server.transport.kind().prefix(name);
+            is_out_of_reach(terms) || is_unreadable(&prefix, (terms, folder), headers)
+        }
         McpTransport::Remote { .. } | McpTransport::Rest { .. } | McpTransport::Stdio { .. } => {
             false
         }

@@ -25,9 +25,16 @@ pub(super) struct Sources {
 #[derive(Debug)]
 pub(super) struct ScriptFile {
     digest: Digest,
-    path: PathBuf,
+    /// `None` for the built-in script.
+    path: Option<PathBuf>,
     pub(super) script: Script,
 }
+
+/// The one response of the built-in script, which `test-llm` plays without a file (001 §6).
+const BUILT_IN_RESPONSE: &str = r#"{"response": {"model": "test-llm", "choices": [{"index": 0, "message": {"role": "assistant", "content": "This is the built-in answer of test-llm."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}}}
+"#;
+/// The number of requests that the built-in script answers, those of earlier runs of a conversation included.
+const BUILT_IN_RESPONSES: usize = 1000;
 
 impl Sources {
     /// Reads the file of every scripted and local provider that a target names. Paths are taken from the contract's folder.
@@ -65,17 +72,20 @@ impl Sources {
             if provider.provider_type != ProviderType::Scripted {
                 continue;
             }
-            let path: PathBuf = folder.join(provider.file.as_deref().unwrap_or_default());
-            let text = tokio::fs::read_to_string(&path).await.map_err(|fault| {
-                DriverError::ScriptUnreadable {
-                    path: path.clone(),
-                    provider: name.to_owned(),
-                    reason: fault.to_string(),
-                }
-            })?;
+            let path = provider.file.as_deref().map(|file| folder.join(file));
+            let text = match &path {
+                None => BUILT_IN_RESPONSE.repeat(BUILT_IN_RESPONSES),
+                Some(path) => tokio::fs::read_to_string(path).await.map_err(|fault| {
+                    DriverError::ScriptUnreadable {
+                        path: path.clone(),
+                        provider: name.to_owned(),
+                        reason: fault.to_string(),
+                    }
+                })?,
+            };
             let script = text.parse().map_err(|fault| DriverError::Script {
                 fault,
-                path: path.clone(),
+                path: path.clone().unwrap_or_default(),
                 provider: name.to_owned(),
             })?;
             let digest = Digest::of(text.as_bytes());
@@ -92,7 +102,8 @@ impl Sources {
     /// Every file, by its provider.
     pub(super) fn files(&self) -> Vec<(&str, &Path)> {
         let scripts = self.scripts.iter();
-        let scripts = scripts.map(|(name, file)| (name.as_str(), file.path.as_path()));
+        let scripts =
+            scripts.filter_map(|(name, file)| Some((name.as_str(), file.path.as_deref()?)));
         let models = self.models.iter();
         let models = models.filter_map(|(name, model)| Some((name.as_str(), model.path()?)));
         scripts.chain(models).collect()
@@ -164,7 +175,7 @@ impl Sources {
         let target = rest.strip_suffix("/model_fingerprint")?.parse().ok();
         let target = target.and_then(|index: usize| spec.targets.get(index))?;
         let file = self.scripts.get(&target.provider)?;
-        Some((target.provider.clone(), file.path.clone()))
+        Some((target.provider.clone(), file.path.clone()?))
     }
 }
 

@@ -48,6 +48,17 @@ fn what_cannot_be_replaced_names_its_place() {
         text,
         Err("tools.mcp.fs.env.X: the environment variable NO is not set".to_owned())
     );
+    // An empty key would be sent as one that is no key.
+    let empty = Environment::new(|_| Some(String::new()));
+    let text = "Bearer ${INV_TOKEN}".to_owned();
+    let place = "tools.rest.inv.headers.Authorization";
+    let fault = empty.expand(&text, place).unwrap_err().to_string();
+    let expected = format!("{place}: the environment variable INV_TOKEN is empty");
+    assert_eq!(fault, expected);
+    let named = ["INV_TOKEN".to_owned()];
+    let fault = empty.put_in(&named, &[text], "tools.mcp.x.args");
+    let expected = "tools.mcp.x.args: the environment variable INV_TOKEN is empty";
+    assert_eq!(fault.unwrap_err().to_string(), expected);
     for broken in ["${", "${}", "${A B}", "x${TOKEN"] {
         let got = environment().expand(broken, "p");
         assert!(

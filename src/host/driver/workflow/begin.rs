@@ -7,7 +7,7 @@ use crate::driver::clock::unix_ms;
 use crate::driver::{DriverError, Environment};
 use crate::store::{Invocation, RunLock, Store, StoreError};
 use monolith_core::agent::{
-    Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind, WorkflowFold,
+    Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind, WorkflowResume,
     WorkflowStarted,
 };
 use monolith_core::contract::{Work, WorkflowDefinition};
@@ -230,13 +230,13 @@ pub fn fork_workflow(
     Ok(ReopenedWorkflow { begin, invocation })
 }
 
-/// An unfinished workflow of the store: locked for this process, and decided again up to where its transcript ends.
+/// An unfinished workflow of the store: locked for this process, with the machine where its transcript ends.
 pub struct ReopenedWorkflow {
     begin: WorkflowBegin,
     invocation: Option<Invocation>,
 }
 
-/// Locks an unfinished workflow, verifies it, and folds what is stored of it through a fresh machine. Nothing is written.
+/// Locks an unfinished workflow, verifies it, and makes its machine from its last checkpoint. Nothing is written.
 ///
 /// # Errors
 /// [`DriverError`] if another process drives it, it cannot be read, or there is nothing to resume.
@@ -260,15 +260,15 @@ pub fn reopen_workflow(
         });
     }
     let definition = Arc::new(stored.definition()?);
-    let mut fold = WorkflowFold::new(Arc::clone(&definition));
+    let mut resume = WorkflowResume::new(Arc::clone(&definition));
     let mut head = Digest::ZERO;
     let flawed = |_: u64, flaw: Flaw| differs(run_id, &flaw);
     stored.each_of_workflow(flawed, |entry| {
         head = entry.hash;
-        let taken = fold.take(&entry.action, entry.event.as_ref());
-        taken.map_err(|fault| differs(run_id, &fault))
+        resume.take(entry);
+        Ok(())
     })?;
-    let workflow = fold.into_workflow();
+    let workflow = resume.finish().map_err(|fault| differs(run_id, &fault))?;
     let workflow = workflow.ok_or_else(|| DriverError::NothingRecorded {
         run_id: run_id.clone(),
     })?;
