@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::CaseError;
 use super::case::Case;
+use super::case_trial::Proof;
 use super::sentences::{Sentence, SentenceKind, Subject, TestsById};
 use super::source::Corpus;
 
@@ -14,8 +15,10 @@ use super::source::Corpus;
 pub struct Coverage {
     /// By contract, section and subject.
     pub subjects: Vec<CoveredSubject>,
-    /// The problems: a sentence that nothing shows, a name that is no sentence.
+    /// The problems: a sentence that nothing shows or whose cases cannot fail, a name that is no sentence.
     pub gaps: Vec<String>,
+    /// The sentences whose cases have changed since the last search for a change that breaks them.
+    pub untried: Vec<String>,
 }
 
 /// The sentences of one subject.
@@ -38,7 +41,7 @@ pub struct CoveredSentence {
     pub id: String,
     /// The kind of proof.
     pub kind: SentenceKind,
-    /// The sentence: in our words for the session contract, else quoted.
+    /// The sentence: quoted, or in our words.
     pub says: String,
     /// The cases that show it.
     pub cases: Vec<ShowingCase>,
@@ -57,6 +60,8 @@ pub struct ShowingCase {
     pub id: String,
     /// The assertion that carries the sentence, a pointer into `expect` or `script` of the case.
     pub by: String,
+    /// The result of the last search for a change of the program that breaks this assertion.
+    pub proof: Proof,
 }
 
 /// The cases that name a sentence, by its id.
@@ -66,14 +71,20 @@ impl Corpus {
     /// Returns the cases and tests that show each sentence.
     ///
     /// # Errors
-    /// [`CaseError`] of the first list or case that cannot be read.
+    /// [`CaseError`] of the first list, record or case that cannot be read.
     pub fn coverage(&self) -> Result<Coverage, CaseError> {
+        let trials = self.trials()?;
         let mut cases = CasesById::new();
         for source in &self.cases {
             let case = Case::parse(&source.id, &source.text)?;
+            let trial = trials.get(&source.id);
             for (id, by) in case.session.into_iter().chain(case.machine) {
-                let id_of_case = source.id.clone();
-                let showing = ShowingCase { id: id_of_case, by };
+                let proof = trial.map_or(Proof::Untried, |trial| trial.proof_of(&by));
+                let showing = ShowingCase {
+                    id: source.id.clone(),
+                    by,
+                    proof,
+                };
                 cases.entry(id).or_default().insert(showing);
             }
         }
@@ -90,7 +101,7 @@ fn cover(
     cases: &CasesById,
     tests: &TestsById,
 ) -> Coverage {
-    let (mut subjects, mut gaps) = (Vec::new(), Vec::new());
+    let (mut subjects, mut gaps, mut untried) = (Vec::new(), Vec::new(), Vec::new());
     let mut known = BTreeSet::new();
     for (contract, of_contract) in contracts {
         for subject in of_contract {
@@ -105,6 +116,9 @@ fn cover(
                 let covered = covered(&sentence, cases, tests);
                 let flaws = flaws(&expected, quoted, &sentence, &covered);
                 gaps.extend(flaws.map(|flaw| format!("{} {flaw}", sentence.id)));
+                if proof(&covered) == Some(Proof::Untried) {
+                    untried.push(sentence.id.clone());
+                }
                 known.insert(sentence.id);
                 sentences.push(covered);
             }
@@ -131,7 +145,17 @@ fn cover(
             stray(id, test);
         }
     }
-    Coverage { subjects, gaps }
+    Coverage {
+        subjects,
+        gaps,
+        untried,
+    }
+}
+
+/// Returns the best proof among the cases of a sentence; none if it has no case, or is shown otherwise.
+fn proof(covered: &CoveredSentence) -> Option<Proof> {
+    let cases = covered.cases.iter().map(|case| case.proof);
+    cases.max().filter(|_| covered.kind == SentenceKind::Case)
 }
 
 fn covered(sentence: &Sentence, cases: &CasesById, tests: &TestsById) -> CoveredSentence {
@@ -176,16 +200,17 @@ fn flaws(
             sentence.id == expected_id,
             "is not the next id of its subject",
         ),
-        (
-            if quoted { in_its_words } else { in_words },
-            "says no sentence",
-        ),
+        (in_its_words || (in_words && !quoted), "says no sentence"),
         (ends(&sentence.differs), "differs without a reason"),
         (
             sentence.why.is_some() == unseen,
             "says why exactly where nothing shows it",
         ),
         shown,
+        (
+            proof(covered) != Some(Proof::Survived),
+            "is unproven: its cases survive every change of the program",
+        ),
     ];
     let broken = rules.into_iter().filter(|(holds, _)| !holds);
     broken.map(|(_, what)| what)
@@ -203,6 +228,7 @@ mod tests {
             let case = ShowingCase {
                 id: "session/a".to_owned(),
                 by: "outcome".to_owned(),
+                proof: Proof::Broken,
             };
             ((*id).to_owned(), BTreeSet::from([case]))
         };
@@ -233,7 +259,8 @@ mod tests {
             &["000/1.a.2"],
             &["000/1.a.2 is not the next id of its subject"],
         );
-        for silent in ["says: a", "quote: A.", "kind: case"] {
+        check(0, "id: 000/1.a.1, quote: a", shown, &[]);
+        for silent in ["says: a", "says: A., quote: A.", "kind: case"] {
             let sentence = format!("id: 000/1.a.1, {silent}");
             check(0, &sentence, shown, &["000/1.a.1 says no sentence"]);
         }

@@ -244,7 +244,10 @@ impl Drive {
                     self.flight = Flight::default();
                 }
                 Output::Done(_) => self.flight = Flight::default(),
-                Output::Arm(_) | Output::Delta { .. } | Output::Close(_) => {}
+                Output::Arm(_)
+                | Output::Delta { .. }
+                | Output::Thinking { .. }
+                | Output::Close(_) => {}
             }
         }
         Ok(())

@@ -160,7 +160,7 @@ impl Expect {
         );
         let cost = counters.cost_micro_usd;
         found.compare("cost_micro_usd", self.cost_micro_usd.as_ref(), &cost);
-        let tag = outcome.map(|outcome| ExitTag::of(outcome).to_string());
+        let tag = outcome.map(|outcome| ExitTag::of_run(played.view(), outcome).to_string());
         found.compare("exit_tag", self.exit_tag.as_ref(), &tag.unwrap_or_default());
         self.accounting(played, &mut found);
         self.documents(played, &mut found);

@@ -17,6 +17,7 @@ mod author_form_tests;
 mod bring_up;
 mod case;
 mod case_row;
+mod case_trial;
 mod cases;
 mod casting;
 mod coverage;
@@ -30,6 +31,8 @@ mod guard_tests;
 mod invariants;
 mod live;
 mod metrics;
+#[cfg(test)]
+mod metrics_tests;
 mod model;
 mod part_of;
 mod played;
@@ -47,6 +50,7 @@ mod wire;
 
 pub use case::CaseError;
 pub use case_row::CaseRow;
+pub use case_trial::{CaseTrial, Proof};
 pub use coverage::{Coverage, CoveredSentence, CoveredSubject, ShowingCase};
 pub use gate_proof::{GateTrial, gate_contract};
 pub use gate_proof::{GateVerdict, try_gate};

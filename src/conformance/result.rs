@@ -17,6 +17,9 @@ const WITHHELD: &str = "(tool failed: tools are withheld)";
 /// Everything that is wrong; empty is good. `opening` is how many messages the conversation began with.
 pub(super) fn broken(run: &Run, view: &RunView, opening: usize) -> Vec<&'static str> {
     let mut result = AgentResult::of_run(run, view);
+    let added = result.conversation.iter().skip(opening);
+    let spoken = added.filter(|message| message.role == Role::Assistant);
+    let spoken = u32::try_from(spoken.count()).unwrap_or(u32::MAX);
     // As other programs see it. The conversation is judged below, as it is: its arguments may hold numbers that no `Value` holds.
     result.conversation.clear();
     let document = serde_json::to_value(&result).unwrap_or_default();
@@ -28,12 +31,16 @@ pub(super) fn broken(run: &Run, view: &RunView, opening: usize) -> Vec<&'static 
         }
     };
     must(
-        outcome.is_some_and(|outcome| ends_as(&document, outcome)),
+        outcome.is_some_and(|outcome| ends_as(&document, view, outcome)),
         "success, status, reason, error, exit code and tag say the same (000 §2, §5)",
     );
     must(
         accounts_for_everything(run, &AccountingLine::of_run(view)),
         "each request and each started call has one entry, and their costs are the run's (000 §4)",
+    );
+    must(
+        spoken <= run.counters().turns && run.counters().turns <= run.contract().max_turns,
+        "the result has at most one message of the model for each turn (000 §9)",
     );
     must(
         view.ended().len() == view.activities().len(),
@@ -46,7 +53,7 @@ pub(super) fn broken(run: &Run, view: &RunView, opening: usize) -> Vec<&'static 
     broken
 }
 
-fn ends_as(document: &Value, outcome: Outcome) -> bool {
+fn ends_as(document: &Value, view: &RunView, outcome: Outcome) -> bool {
     let success = outcome.class.is_success();
     let report = &document["finalReport"];
     let reason = report.pointer("/metadata/reason").and_then(Value::as_str);
@@ -57,7 +64,7 @@ fn ends_as(document: &Value, outcome: Outcome) -> bool {
     document["success"] == success
         && document["exit_code"] == outcome.exit_code()
         && (outcome.exit_code() == 0) == success
-        && document["exit_tag"] == ExitTag::of(outcome).as_str()
+        && document["exit_tag"] == ExitTag::of_run(view, outcome).as_str()
         && (document["exit_tag"] == ExitTag::FinalAnswer.as_str()) == success
         && report["status"] == if success { "success" } else { "failure" }
         && (success || (said && reason == Some(outcome.code.as_str())))

@@ -6,6 +6,9 @@ use std::{fs, io};
 use super::cases::{BASE, CASES};
 use super::sentences::SentenceTexts;
 
+/// The record of the last search for cases that survive a change of the program; empty before the first search.
+const MUTANTS: &str = include_str!("../../corpus/mutants.jsonl");
+
 /// The text of one case and the name it goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseSource {
@@ -24,6 +27,8 @@ pub struct Corpus {
     pub cases: Vec<CaseSource>,
     /// The sentences of the source contracts.
     pub sentences: SentenceTexts,
+    /// `mutants.jsonl`: the last search over each case, a line each.
+    pub mutants: String,
 }
 
 /// A folder that cannot be read as a corpus.
@@ -54,10 +59,12 @@ impl Corpus {
                 agents: include_str!("../../corpus/sentences_003.yaml").to_owned(),
                 tests: include_str!("../../corpus/tests.yaml").to_owned(),
             },
+            mutants: MUTANTS.to_owned(),
         }
     }
 
-    /// The corpus in `folder`: its `base.yaml` and lists of sentences, the built-in ones where it has none, and `<group>/<name>.yaml`.
+    /// The corpus in `folder`: its `<group>/<name>.yaml`, and its `base.yaml`, lists of sentences and
+    /// record of mutants, the built-in ones where it has none.
     ///
     /// # Errors
     /// `CorpusReadError` with the first path that cannot be read.
@@ -79,6 +86,7 @@ impl Corpus {
             agents: own("sentences_003.yaml", built_in.sentences.agents)?,
             tests: own("tests.yaml", built_in.sentences.tests)?,
         };
+        let mutants = own("mutants.jsonl", built_in.mutants)?;
         let mut cases = Vec::new();
         for group in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
             for file in entries(&group)? {
@@ -100,6 +108,7 @@ impl Corpus {
             base,
             cases,
             sentences,
+            mutants,
         })
     }
 }

@@ -3,13 +3,13 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
+use monolith_core::message::BOM;
 
 use super::{JudgedRecord, RecordFault, RecordRule, RecordedResponse};
 
 /// The most bytes of a line that is read: the largest body that is judged, escaped, and the rest of the line.
 const MAX_LINE_BYTES: u64 = 160 * 1024 * 1024;
 const GZIP: &[u8] = &[0x1F, 0x8B];
-const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// The result of one line that is not blank.
 pub(crate) type JudgedLine = Result<JudgedRecord, RecordFault>;
