@@ -14,11 +14,14 @@ use serde_json::Value;
 
 use crate::service::Service;
 use monolith_core::contract::{
-    AgentFiles, AgentForm, AgentSource, FORMAT, IncludedText, PROMPT_SET, ReportFormat,
-    prompt_names, unread_rule,
+    AgentFiles, AgentForm, AgentSource, FORMAT, IncludedText, PROMPT_SET, ReportFormat, YamlFault,
+    prompt_names, unread_rule, yaml_value,
 };
+use monolith_core::message::without_bom;
 use monolith_host::store::open_given;
 
+/// The fault of a schema that is deeper or longer than any that is read.
+const TOO_LARGE: &str = "it is too deep or too long: at most 32 levels, and few aliases";
 /// The nesting depth at which a JSON text is too deep to read.
 const JSON_LEVELS: usize = 128;
 /// Maximum bytes read of a contract file; its reader refuses more.
@@ -193,37 +196,26 @@ impl AgentFiles for Beside<'_> {
             return Err(rule);
         }
         let text = text_of(&found)?;
+        let text = without_bom(&text);
         self.schemas.borrow_mut().push(found);
-        let of_json = match serde_json::from_str(&text) {
+        let of_json = match serde_json::from_str(text) {
             Ok(schema) => return Ok(schema),
             Err(fault) => fault,
         };
-        let yaml = serde_saphyr::from_str(&text);
-        yaml.map_err(|fault| {
+        yaml_value(text).map_err(|fault| {
             // A reader that keeps nothing takes any JSON, however deep it is, and whatever its numbers and characters are.
-            let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
-            let mut cause = &fault;
-            while let serde_saphyr::Error::AliasError { error, .. }
-            | serde_saphyr::Error::WithSnippet { error, .. } = cause
-            {
-                cause = error;
-            }
-            let is_large = matches!(
-                cause,
-                serde_saphyr::Error::Budget { .. }
-                    | serde_saphyr::Error::AliasReplayLimitExceeded { .. }
-                    | serde_saphyr::Error::AliasReplayStackDepthExceeded { .. }
-                    | serde_saphyr::Error::AliasExpansionLimitExceeded { .. }
-            );
-            if is_json && !is_deep(&text) {
+            let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+            if is_json && !is_deep(text) {
                 return format!("it holds what is not read: {of_json}");
             }
-            if is_json || is_large {
-                return "it is more than is read: at most 32 levels, and few aliases".to_owned();
+            match fault {
+                _ if is_json => TOO_LARGE.to_owned(),
+                YamlFault::TooLarge => TOO_LARGE.to_owned(),
+                YamlFault::Syntax { column, line } => {
+                    format!("it is neither JSON nor YAML (line {line}, column {column})")
+                }
+                YamlFault::NoValue { .. } => fault.to_string(),
             }
-            let place = fault.location();
-            let place = place.map(|at| format!(" (line {}, column {})", at.line(), at.column()));
-            format!("it is no JSON and no YAML{}", place.unwrap_or_default())
         })
     }
 }

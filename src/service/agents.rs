@@ -1,4 +1,4 @@
-//! The agents that are registered: a file of the state folder for each, with the path and the hash of its profile. Selects none.
+//! The agents that are registered: a file of the state folder for each, with the path and the hash of its profile.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use crate::error::agent::AgentFault;
 use crate::error::system::SystemFault;
 use crate::service::Service;
-use monolith_core::agent::{Registry, RegistryFault};
+use monolith_core::agent::{self, Registry, RegistryFault, Selection};
 use monolith_core::contract::{AgentId, AgentProfile, suggest};
 use monolith_core::message::Digest;
 use monolith_host::store::{NewFile, open_regular, private_folder};
@@ -29,6 +29,22 @@ const FORMAT: &str = "monolith-agent/1";
 const MOST_BYTES: u64 = 64 << 10;
 /// Maximum number of agents read.
 const MOST_AGENTS: usize = 4_096;
+
+/// Selects among the agents of a registry. Logs each sum of signals outside of 0 to 1 (INV-AGT-SEL-002).
+#[must_use]
+pub fn select(task: &str, registry: &Registry) -> Selection {
+    let selection = agent::select(task, registry);
+    let scores = selection.scores.iter().chain(&selection.unfit);
+    for score in scores.filter(|score| score.is_clamped()) {
+        tracing::error!(
+            agent = score.agent.as_str(),
+            confidence = %score.confidence,
+            sum_hundredths = score.sum(),
+            "the sum of the signals is not from 0 to 1"
+        );
+    }
+    selection
+}
 
 /// The file of an agent.
 #[derive(Serialize, Deserialize)]

@@ -38,9 +38,11 @@ pub struct Conversation {
     sets: Vec<String>,
     /// Exit code once a run is suspended: the conversation has ended.
     pub suspended: Option<Exit>,
+    /// Runs whose file changes were not reverted, forgotten and failed ones too; the newest last.
+    to_undo: Vec<RunId>,
     /// The runs that the next one continues, the newest last.
     turns: Vec<Turn>,
-    /// Use of all runs, those that were taken back too.
+    /// Use of all runs, forgotten ones too.
     pub used: Used,
 }
 
@@ -77,6 +79,7 @@ impl Conversation {
             placeholders: Placeholders::now(),
             sets,
             suspended: None,
+            to_undo: Vec::new(),
             turns: Vec::new(),
             used: Used::default(),
         }
@@ -102,6 +105,7 @@ impl Conversation {
             begun,
             last: Some((run_id.clone(), view.held_back_bytes() > 0)),
             other_contract: self.contract.is_some(),
+            to_undo: vec![run_id.clone()],
             turns: vec![Turn {
                 executed: view.counters().executed > 0,
                 head: point.head,
@@ -140,8 +144,26 @@ impl Conversation {
     }
 
     /// Forgets the last message and its answer.
-    pub fn undo(&mut self) -> Option<Turn> {
+    pub fn forget(&mut self) -> Option<Turn> {
         self.turns.pop()
+    }
+
+    /// Returns the run whose file changes the next `/undo` reverts.
+    #[must_use]
+    pub fn to_undo(&self) -> Option<&RunId> {
+        self.to_undo.last()
+    }
+
+    /// Returns how many times `/undo` has to be typed until the file changes of a run are reverted; `None` if they were.
+    #[must_use]
+    pub fn undos_to(&self, run_id: &RunId) -> Option<usize> {
+        let at = self.to_undo.iter().rposition(|other| other == run_id)?;
+        Some(self.to_undo.len() - at)
+    }
+
+    /// The file changes of that run were reverted.
+    pub fn undone(&mut self) {
+        self.to_undo.pop();
     }
 
     /// Returns the run of a message.
@@ -190,6 +212,7 @@ impl Conversation {
             return false;
         };
         self.last = Some((run_id.clone(), ended.view.held_back_bytes() > 0));
+        self.to_undo.push(run_id.clone());
         let said = result.conversation.last();
         let answered = said.is_some_and(|last| last.role != Role::User);
         let Some(head) = result.head.filter(|_| answered && !result.is_suspended()) else {

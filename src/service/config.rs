@@ -9,8 +9,11 @@ use crate::error::ServiceError;
 use crate::error::state::StateFault;
 use crate::service::Service;
 use monolith_host::config::{Layers, Locations};
-use monolith_host::store::{Durability, Exposure, led_by_own_links, own_folder, private_folder};
-use monolith_host::telemetry::BillingFile;
+use monolith_host::store::{
+    Durability, Exposure, judge_folder, judge_new_folder, led_by_own_links, own_folder,
+    private_folder,
+};
+use monolith_host::telemetry::{BillingFault, BillingFile};
 
 impl Service {
     /// The file of configuration that the caller names, absolute.
@@ -69,7 +72,24 @@ impl Service {
             led_by_own_links(folder)
                 .and_then(|()| private_folder(folder))
                 .and_then(|()| own_folder(folder))
+                .and_then(|()| judge_folder(folder))
         })
+    }
+
+    /// The fault of a file of the state folder; that of the folder itself where this user may write nothing there.
+    pub(crate) fn or_unwritable(&self, fault: impl Into<ServiceError>) -> ServiceError {
+        let judged = self
+            .state_folder()
+            .map(|path| (judge_new_folder(&path), path));
+        match judged {
+            Ok((Err(reason), path)) => StateFault::StateFolder {
+                is_open: false,
+                path,
+                reason: reason.to_string(),
+            }
+            .into(),
+            Ok((Ok(()), _)) | Err(_) => fault.into(),
+        }
     }
 
     fn own(
@@ -122,6 +142,23 @@ impl Service {
         if self.billing_file.is_none() {
             self.ready_state()?;
         }
-        Ok(BillingFile::open(&path, durability == Durability::Full)?)
+        let opened = BillingFile::open(&path, durability == Durability::Full);
+        opened.map_err(|fault| self.billing_error(fault))
+    }
+
+    /// Returns the error, known before a run, of an accounting file that cannot be written. A state folder that does not exist is made
+    /// with the file.
+    pub fn billing_refusal(&self) -> Option<ServiceError> {
+        let path = self.billing_path().ok()?;
+        let is_made = self.billing_file.is_none() && !path.parent().is_some_and(Path::is_dir);
+        let refusal = BillingFile::refusal(&path).err().filter(|_| !is_made);
+        refusal.map(|fault| self.billing_error(fault))
+    }
+
+    fn billing_error(&self, fault: BillingFault) -> ServiceError {
+        match &self.billing_file {
+            Some(_) => fault.into(),
+            None => self.or_unwritable(fault),
+        }
     }
 }

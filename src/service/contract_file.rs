@@ -13,11 +13,12 @@ use crate::root::root_notes;
 use crate::secrets;
 use crate::service::Service;
 use crate::text::command::typed_word;
-use monolith_core::contract::{ContractSpec, FileTrust, PinnedOffers};
-use monolith_core::message::Digest;
+use monolith_core::contract::{ContractSpec, FileTrust, PinnedOffers, Tokenizer};
+use monolith_core::message::{Digest, TokenCounters as _};
 use monolith_core::session::RedactionKey;
 use monolith_host::config::{HERE, Layers};
 use monolith_host::driver::RunRequest;
+use monolith_host::inference::BuiltInTokenizers;
 use monolith_host::store::{Foreign, Invocation, open_given, open_regular};
 
 pub mod agent;
@@ -289,8 +290,13 @@ impl ContractFile {
         };
         spec.layer_values = layers.stated_values();
         secrets::learn(&spec, &service.environment);
+        let estimated = estimated(&mut spec);
+        spec.clamped.extend(estimated);
         spec.clamped
             .extend(root_notes(service, &spec, self.folder()));
+        if self.reading == Reading::Command {
+            spec.clamped.extend(service.network_note());
+        }
         // What the caller names comes before it.
         if self.reading == Reading::Command && service.sessions_dir.is_none() {
             spec.sessions_dir = self.sessions_dir(&layers, &spec)?;
@@ -412,6 +418,20 @@ impl ContractFile {
             ))
         })
     }
+}
+
+/// Lets tokens be estimated where this build cannot count as a layer asks for (001 §6). Returns the note about it.
+fn estimated(spec: &mut ContractSpec) -> Option<String> {
+    let can_count = |id: &str| id == Tokenizer::Model.id() || BuiltInTokenizers::IDS.contains(&id);
+    let (id, origin) = spec.estimate_instead(&can_count)?;
+    let missing = if origin.is_expanded() {
+        "this build cannot count with the tokenizer that a variable names".to_owned()
+    } else {
+        BuiltInTokenizers.counter(&id).err()?
+    };
+    Some(format!(
+        "{origin}: {missing}; tokens are estimated as bytes / 4"
+    ))
 }
 
 /// The layers among files that were trusted.

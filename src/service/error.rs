@@ -184,6 +184,10 @@ impl ServiceError {
             Self::Fork(_) => ErrorCode::ForkRefused,
             Self::Input(_) => ErrorCode::Usage,
             Self::System(SystemFault::Panic { .. }) => ErrorCode::Internal,
+            Self::System(
+                SystemFault::AnswerUnwritten { .. } | SystemFault::ResultsUnwritten { .. },
+            )
+            | Self::Output(_) => ErrorCode::Output,
             Self::System(_) => ErrorCode::System,
             Self::Agent(_) => ErrorCode::Agent,
             Self::Undo(_) => ErrorCode::Undo,
@@ -196,7 +200,6 @@ impl ServiceError {
             Self::Trust(_) => ErrorCode::Trust,
             Self::Model(_) | Self::ModelStore(_) | Self::GetModel(_) => ErrorCode::Model,
             Self::Corpus(_) => ErrorCode::Corpus,
-            Self::Output(_) => ErrorCode::Output,
         }
     }
 

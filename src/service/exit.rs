@@ -55,6 +55,8 @@ impl Exit {
 
     /// A run was left and can be resumed.
     pub const SUSPENDED: Self = Self(8);
+    /// The answer could not be written to the standard output.
+    pub const UNWRITTEN: Self = Self(9);
 
     fn of_difference(same: bool, first: Option<&Difference>) -> Self {
         if same {

@@ -35,12 +35,14 @@ impl Service {
 
     /// The key that signs here; it is made at its first use.
     pub fn signer(&self) -> Result<SecretKey, ServiceError> {
-        Ok(self.own_keys()?.load_or_make(LOCAL_KEY)?)
+        let key = self.own_keys()?.load_or_make(LOCAL_KEY);
+        key.map_err(|fault| self.or_unwritable(fault))
     }
 
     /// Returns the key for the salts of runs; creates it at its first use.
     pub fn redaction_key(&self) -> Result<RedactionKey, ServiceError> {
-        Ok(self.own_keys()?.redaction_key()?)
+        let key = self.own_keys()?.redaction_key();
+        key.map_err(|fault| self.or_unwritable(fault))
     }
 
     /// Returns the trust to check a transcript with. Named keys must have signed; without one, this machine's own count.

@@ -51,6 +51,7 @@ pub mod root;
 pub mod run_status;
 pub mod secrets;
 pub mod service;
+pub mod session_pipe;
 pub mod session_runs;
 pub mod source;
 mod store;

@@ -16,7 +16,7 @@ use monolith_core::replay::{BlobSource, ReplayReport, Replayer};
 use monolith_core::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 use monolith_core::view::{DecodedEntry, RunView, Step};
 use monolith_host::inference::BuiltInTokenizers;
-use monolith_host::store::{Lineage, RunReader, StoreReader, open_regular};
+use monolith_host::store::{Lineage, NEWEST, RunReader, StoreReader, open_regular};
 
 /// The first keys of a transcript's lines. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 5] = [
@@ -59,6 +59,20 @@ enum Blobs {
 pub fn is_named_as_transcript(asked: &str) -> bool {
     let ending = Path::new(asked).extension();
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
+}
+
+/// Reads the name of a run that is to be made.
+///
+/// # Errors
+///
+/// The sentence for who gave it. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.
+pub fn new_run_id(text: &str) -> Result<RunId, String> {
+    if text == NEWEST || is_named_as_transcript(text) {
+        return Err(format!(
+            "`{text}` means something else: `{NEWEST}` is the newest run, and what ends in .jsonl is a file"
+        ));
+    }
+    RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
 }
 
 impl BlobSource for Recorded {

@@ -1,6 +1,6 @@
 //! The store of runs, and the lookup of a run by the name that a person uses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::ServiceError;
 use crate::error::state::StateFault;
@@ -10,7 +10,8 @@ use crate::service::{DEMO_PREFIX, Service};
 use crate::source::{Source, is_named_as_transcript};
 use monolith_core::message::RunId;
 use monolith_host::store::{
-    Durability, Store, StoreError, StoreReader, judge_new_folder, judge_to_write, places_of,
+    Durability, Store, StoreError, StoreReader, judge_new_folder, judge_to_write, network_system,
+    places_of,
 };
 use monolith_host::tools::Withheld;
 
@@ -76,6 +77,12 @@ impl Service {
         });
         let store = store.and_then(Result::err);
         state.err().into_iter().chain(store).collect()
+    }
+
+    /// The warning about a store that another machine serves; `None` for a local one.
+    pub(crate) fn network_note(&self) -> Option<String> {
+        let path = self.store_path().ok()?;
+        network_system(&path).map(|found| network_note(&path, found))
     }
 
     /// Opens the store for reading; `None` if nothing was ever kept.
@@ -176,6 +183,13 @@ impl Service {
             .unwrap_or(run_id)
             .to_owned()
     }
+}
+
+fn network_note(store: &Path, system: &str) -> String {
+    format!(
+        "the store {} is on a network file system ({system}), where its locks do not hold and two machines can damage it; keep it on a local disk with --store or MONOLITH_HOME",
+        store.display()
+    )
 }
 
 /// Returns the position of the random digits in a name that monolith made; `None` if a person chose it. A chosen one that looks

@@ -1,6 +1,6 @@
 //! The trust that files need which were found and not named. Reads no contract.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::error::contract::ContractFault;
 use crate::error::system::SystemFault;
 use crate::service::Service;
 use crate::trusted::Trusted;
-use crate::untrusted::{ReachedBelow, Untrusted, UntrustedCause};
+use crate::untrusted::{ChangedFile, ReachedBelow, Untrusted, UntrustedCause};
 use monolith_core::contract::{ContractSpec, FileTrust, McpTransport};
 use monolith_core::message::Digest;
 use monolith_core::session::RedactionKey;
@@ -34,6 +34,8 @@ pub struct ReadContract<'c> {
     pub(crate) replaced: Option<PathBuf>,
     /// The contract itself; `None` for a workflow without one.
     pub(crate) spec: Option<&'c ContractSpec>,
+    /// Its text.
+    pub(crate) text: &'c str,
 }
 
 /// The file of an agent that a contract may delegate to, or one of its agents.
@@ -48,6 +50,8 @@ pub struct AgentBelow {
     /// Its file and every file that it includes.
     pub(crate) sources: Vec<PathBuf>,
     pub(crate) spec: ContractSpec,
+    /// Its text, without included files.
+    pub(crate) text: String,
 }
 
 impl AgentBelow {
@@ -100,7 +104,7 @@ pub(crate) fn file_trust(
 impl Untrusted {
     /// Trusts the files as they were read.
     pub fn trust(&self, service: &Service) -> Result<(), ServiceError> {
-        Trusted::of(service)?.add(service, self.files.iter().cloned())
+        Trusted::of(service)?.add(service, self.files.iter().cloned(), &self.texts)
     }
 }
 
@@ -120,6 +124,17 @@ impl ReadContract<'_> {
         let agents: BTreeSet<PathBuf> = self.below.iter().map(|agent| place(&agent.path)).collect();
         unknown.sort_unstable();
         unknown.dedup();
+        let texts = self.texts();
+        let changed = unknown.iter().filter_map(|path| {
+            let (now, before) = (texts.get(*path)?, trusted.text_of(path)?);
+            (*now != before).then(|| ChangedFile {
+                before,
+                now: now.clone(),
+                path: (*path).to_owned(),
+            })
+        });
+        let changed: Vec<ChangedFile> = changed.collect();
+        let is_edited = changed.len() == unknown.len();
         let layers = unknown.into_iter();
         let layers = layers.filter(|path| *path != own && !agents.contains(*path));
         let cause = match &self.replaced {
@@ -133,12 +148,23 @@ impl ReadContract<'_> {
         Err(ContractFault::Untrusted(Box::new(Untrusted {
             below,
             cause,
+            changed,
             files: self.files.to_vec(),
+            is_edited,
             layers: layers.map(Path::to_owned).collect(),
             name: self.name.to_owned(),
             reach,
+            texts,
         }))
         .into())
+    }
+
+    /// The texts of the contract and its agents, by their places.
+    pub(crate) fn texts(&self) -> BTreeMap<PathBuf, String> {
+        let agents = self.below.iter();
+        let agents = agents.map(|agent| (place(&agent.path), agent.text.clone()));
+        let own = (place(self.path), self.text.to_owned());
+        agents.chain([own]).collect()
     }
 
     /// The same, because of a file that changed since a run in which a confined program could replace it.

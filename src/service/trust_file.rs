@@ -1,11 +1,13 @@
 //! The trust of named files: contracts, agents, workflows and layers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::contract_file::{ContractFile, look_for_agent_file};
 use crate::error::ServiceError;
 use crate::error::contract::ContractFault;
 use crate::service::Service;
+use crate::trust::ReadContract;
 use crate::trusted::Trusted;
 use crate::untrusted::ReachedBelow;
 use monolith_core::contract::{ContractSpec, FileTrust};
@@ -54,36 +56,44 @@ pub fn named_file(service: &Service, file: Option<PathBuf>) -> Result<ContractFi
 pub fn trust(service: &Service, file: &ContractFile) -> Result<TrustedNow, ServiceError> {
     let trusted = Trusted::of(service)?;
     let path = service.cwd.join(file.name());
-    let found = if is_layer(&path) {
-        TrustedNow {
+    let (found, texts) = if is_layer(&path) {
+        let found = TrustedNow {
             files: layer_of(service, &path)?,
             reach: None,
-        }
+        };
+        (found, BTreeMap::new())
     } else if file.is_workflow() {
         let workflow = file.read_workflow(service)?;
         let below = file.agents_of_workflow(service, &workflow);
         let own = workflow.contract.clone().unwrap_or_default();
-        let files = file.all_files(&file.text()?, &own, &below)?;
+        let text = file.text()?;
+        let files = file.all_files(&text, &own, &below)?;
         let own = workflow.contract.map(|_| ContractSpec {
             task: Some(String::new()),
             ..own
         });
-        let reach = file
-            .as_read(own.as_ref(), &below, &files)
-            .reached(service)?;
-        let reach = Some(reach);
-        TrustedNow { files, reach }
+        trusted_now(service, &file.as_read(&text, own.as_ref(), &below, &files))?
     } else {
         let text = file.text()?;
         let spec = file.parse(service, &text)?;
         let below = file.agents_below(service, &spec)?;
         let files = file.all_files(&text, &spec, &below)?;
-        let reach = file.as_read(Some(&spec), &below, &files).reached(service)?;
-        let reach = Some(reach);
-        TrustedNow { files, reach }
+        trusted_now(service, &file.as_read(&text, Some(&spec), &below, &files))?
     };
-    trusted.add(service, found.files.iter().cloned())?;
+    trusted.add(service, found.files.iter().cloned(), &texts)?;
     Ok(found)
+}
+
+/// Returns the files of a contract with its reach, and their texts.
+fn trusted_now(
+    service: &Service,
+    read: &ReadContract<'_>,
+) -> Result<(TrustedNow, BTreeMap<PathBuf, String>), ServiceError> {
+    let now = TrustedNow {
+        files: read.files.to_vec(),
+        reach: Some(read.reached(service)?),
+    };
+    Ok((now, read.texts()))
 }
 
 /// Forgets the trust in a file.

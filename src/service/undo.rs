@@ -97,7 +97,8 @@ pub fn undo(service: &Service, asked: &str, dry_run: bool) -> Result<Undone, Ser
         for (path, change) in view.work_changes().files() {
             let restored = (!change.interleaved).then(|| {
                 let hashes = (change.before, change.after);
-                opened.restore(path, hashes, |hash| kept.content(hash), dry_run)
+                let mode = change.before.and_then(|hash| kept.mode(hash));
+                opened.restore(path, hashes, |hash| kept.content(hash), mode, dry_run)
             });
             files.push(UndoneFile {
                 path: path.to_owned(),

@@ -1,5 +1,6 @@
 //! Files that need trust, as a surface shows them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -15,14 +16,31 @@ pub struct Untrusted {
     pub below: Vec<ReachedBelow>,
     /// The reason for the question.
     pub cause: UntrustedCause,
+    /// The contract and its agents, as far as their own texts changed since a person trusted them.
+    pub changed: Vec<ChangedFile>,
     /// Every file that must be trusted, as it was read.
     pub files: Vec<FileTrust>,
+    /// True if each untrusted file is among the changed ones.
+    pub is_edited: bool,
     /// Untrusted files that are neither the contract nor one of its agents.
     pub layers: Vec<PathBuf>,
     /// The contract, as messages call it.
     pub name: PathBuf,
     /// Reach of the contract.
     pub reach: Reach,
+    /// The texts of the contract and its agents as they were read, by their places.
+    pub(crate) texts: BTreeMap<PathBuf, String>,
+}
+
+/// A file that a person trusted with another text.
+#[derive(Debug)]
+pub struct ChangedFile {
+    /// The text that was trusted.
+    pub before: String,
+    /// The text as it was read.
+    pub now: String,
+    /// Its place.
+    pub path: PathBuf,
 }
 
 /// The reason why files need trust.

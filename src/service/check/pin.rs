@@ -73,8 +73,9 @@ pub async fn pin(
             let was_trusted = trusted.has(&file.own_trust(&text, &spec)?);
             put(file.path(), &pinned)?;
             if was_trusted {
-                let pinned = file.own_trust(&pinned, &file.parse(service, &pinned)?)?;
-                trusted.add(service, [pinned])?;
+                let own = file.own_trust(&pinned, &file.parse(service, &pinned)?)?;
+                let texts = BTreeMap::from([(own.path.clone(), pinned)]);
+                trusted.add(service, [own], &texts)?;
             }
         }
     }

@@ -115,9 +115,9 @@ impl ContractFile {
             let read = || {
                 let text = file.text()?;
                 let spec = file.parse(service, &text)?;
-                Ok((spec, file.digest_of(&text)?, file.sources(&text)))
+                Ok((spec, file.digest_of(&text)?, file.sources(&text), text))
             };
-            let (spec, digest, sources) = match read() {
+            let (spec, digest, sources, text) = match read() {
                 Ok(read) => read,
                 Err(unreadable) => {
                     fault(unreadable)?;
@@ -132,6 +132,7 @@ impl ContractFile {
                 path: file.path,
                 sources,
                 spec,
+                text,
             });
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));

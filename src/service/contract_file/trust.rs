@@ -46,12 +46,13 @@ impl ContractFile {
         };
         let named = self.decide(service, (text, Some(spec)), &below);
         let files = self.files_of(text, spec, &below)?;
-        self.judge(service, Some(spec), &below, &files)?;
+        let read = self.as_read(text, Some(spec), &below, &files);
+        self.judge(service, &read)?;
         if let (Trust::Named | Trust::Recorded(_), Some(replaced)) =
             (&self.trust, service.environment.replaced(&named))
         {
             let all = self.all_files(text, spec, &below)?;
-            self.as_read(Some(spec), &below, &all)
+            self.as_read(text, Some(spec), &below, &all)
                 .with_replaced(replaced)
                 .judge(service)?;
         }
@@ -144,24 +145,19 @@ impl ContractFile {
         }
     }
 
-    fn judge(
-        &self,
-        service: &Service,
-        spec: Option<&ContractSpec>,
-        below: &[AgentBelow],
-        files: &[FileTrust],
-    ) -> Result<(), ServiceError> {
+    fn judge(&self, service: &Service, read: &ReadContract<'_>) -> Result<(), ServiceError> {
         match &self.trust {
             Trust::Judged => Ok(()),
-            Trust::Recorded(recorded) => self.are_as_recorded(recorded, files),
-            Trust::Among(recorded) => self.are_among(recorded, files),
-            Trust::Found | Trust::Named => self.as_read(spec, below, files).judge(service),
+            Trust::Recorded(recorded) => self.are_as_recorded(recorded, read.files),
+            Trust::Among(recorded) => self.are_among(recorded, read.files),
+            Trust::Found | Trust::Named => read.judge(service),
         }
     }
 
     /// As it was read.
     pub fn as_read<'c>(
         &'c self,
+        text: &'c str,
         spec: Option<&'c ContractSpec>,
         below: &'c [AgentBelow],
         files: &'c [FileTrust],
@@ -174,6 +170,7 @@ impl ContractFile {
             path: &self.path,
             replaced: None,
             spec,
+            text,
         }
     }
 
@@ -236,10 +233,11 @@ impl ContractFile {
         let text = self.text()?;
         service.environment.guard_file(&self.path);
         let named = self.decide(service, (&text, contract.as_ref()), &below);
-        self.judge(service, contract.as_ref(), &below, &files)?;
+        let read = self.as_read(&text, contract.as_ref(), &below, &files);
+        self.judge(service, &read)?;
         if let Some(replaced) = service.environment.replaced(&named) {
             let all = self.all_files(&text, &own, &below)?;
-            self.as_read(contract.as_ref(), &below, &all)
+            self.as_read(&text, contract.as_ref(), &below, &all)
                 .with_replaced(replaced)
                 .judge(service)?;
         }
@@ -264,9 +262,9 @@ impl ContractFile {
                 let spec = file.parse(service, &text)?;
                 let deeper = file.readable_below(service, &spec)?;
                 let digest = file.digest_of(&text)?;
-                Ok((digest, spec, deeper, file.sources(&text)))
+                Ok((digest, spec, deeper, file.sources(&text), text))
             };
-            let Ok((digest, spec, deeper, sources)) = read() else {
+            let Ok((digest, spec, deeper, sources, text)) = read() else {
                 continue;
             };
             below.extend(deeper);
@@ -277,6 +275,7 @@ impl ContractFile {
                 path: file.path,
                 sources,
                 spec,
+                text,
             });
         }
         below.sort_by(|a, b| a.path.cmp(&b.path));

@@ -32,6 +32,9 @@ pub trait Display: Any + Send {
     /// Shows text of an answer while it arrives.
     fn text(&mut self, _: InferenceSeq, _: &str) {}
 
+    /// Shows thinking of a response while it arrives, before the text.
+    fn thinking(&mut self, _: InferenceSeq, _: &str) {}
+
     /// Names the tool servers that are still starting.
     fn starting(&mut self, _: &BTreeSet<String>) {}
 

@@ -120,7 +120,7 @@ impl Ended {
     }
 
     /// Returns what to mention although the run succeeded: the result of a stop, how many of the executed calls reported an
-    /// error, and which results the model did not see.
+    /// error, which results the model did not see, and the flaws of its report.
     pub fn flaw(&self) -> Option<String> {
         let stopped = self.stopped.then(|| match self.view.closing() {
             Some(ClosingReason::Stop) => "stopped: the model was asked to answer without tools",
@@ -129,7 +129,9 @@ impl Ended {
         let failed = failed_calls(self.view.counters());
         let unseen = unseen_results(&self.view).map(|unseen| line(&unseen));
         let flaws = stopped.map(str::to_owned).into_iter();
-        let flaws = flaws.chain(failed).chain(unseen);
+        let report = self.result.final_report.iter();
+        let of_report = report.flat_map(|report| report.warnings.iter().map(|flaw| line(flaw)));
+        let flaws = flaws.chain(failed).chain(unseen).chain(of_report);
         let flaws = flaws.collect::<Vec<_>>().join("; ");
         (!flaws.is_empty()).then_some(flaws)
     }

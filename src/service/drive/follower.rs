@@ -353,6 +353,10 @@ impl Observer for Follower {
         self.lock().display.text(inference, text);
     }
 
+    fn thinking(&mut self, inference: InferenceSeq, text: &str) {
+        self.lock().display.thinking(inference, text);
+    }
+
     fn below(&mut self, _: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
         Box::new(self.follow_child(control))
     }
@@ -480,11 +484,9 @@ impl Following {
             return;
         };
         let run_id = self.view.as_ref().and_then(RunView::run_id);
-        let (Some(snapshots), Some(run_id), Some(_)) = (&self.snapshots, run_id, &returned.child)
-        else {
-            return;
-        };
-        if let Err(fault) = snapshots.keep_of(run_id) {
+        if let (Some(snapshots), Some(run_id), Some(_)) = (&self.snapshots, run_id, &returned.child)
+            && let Err(fault) = snapshots.keep_of(run_id)
+        {
             self.display
                 .warn(&format!("{}; the run continues", fault.summary()));
         }

@@ -1,4 +1,4 @@
-//! Snapshots of a session with the sessions of the agents that it called, each as `ORIGIN.json.gz` in the folder that was named.
+//! Snapshots of a session with the sessions of the agents that it called, each as `UUID.json.gz` in the folder that was named.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use crate::service::Service;
 use crate::session_runs::SessionRuns;
 use monolith_core::message::RunId;
-use monolith_host::telemetry::{SessionSnapshot, SnapshotReason};
+use monolith_host::telemetry::{SessionSnapshot, SnapshotReason, origin_uuid};
 
 /// The destination of snapshots, and their run.
 #[derive(Clone, Debug)]
@@ -74,5 +74,6 @@ pub fn keep(folder: &Path, runs: &SessionRuns, reason: SnapshotReason) -> Result
     let json = serde_json::to_vec(&snapshot).map_err(io::Error::from)?;
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(&json)?;
-    put(folder, &format!("{}.json.gz", runs.name), &packed.finish()?)
+    let name = format!("{}.json.gz", origin_uuid(&runs.name));
+    put(folder, &name, &packed.finish()?)
 }

@@ -131,7 +131,7 @@ impl ErrorCode {
             Self::Login => ("login", "Nobody logged in at a tool server.", &[3, 4]),
             Self::Migrate => ("migrate", "The store cannot be migrated.", &[1, 4, 7]),
             Self::Model => ("model", "There is no model that can be used.", &[1, 3, 4]),
-            Self::Output => ("output", "The output cannot be written.", &[1]),
+            Self::Output => ("output", "The output cannot be written.", &[8, 9]),
             Self::ResumeRefused => (
                 "resume_refused",
                 "The recorded run cannot be resumed here, or under this contract.",
@@ -150,7 +150,7 @@ impl ErrorCode {
             Self::System => (
                 "system",
                 "The operating system, or the person at the terminal, refused.",
-                &[1, 4, 8],
+                &[1, 4],
             ),
             Self::Transcript => (
                 "transcript",

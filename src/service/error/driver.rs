@@ -158,7 +158,9 @@ impl Advice for DriverError {
             Self::Script { .. } => {
                 "a line is a response as a provider sends it, {\"response\": {\"choices\": [{\"message\": {\"content\": \"hello\"}, \"finish_reason\": \"stop\"}]}}, or a fault, {\"fault\": \"refused\"}; every key: docs/contract-file.md, Scripts"
             }
-            Self::NoTask => "monolith run FILE \"…\"",
+            Self::NoTask => {
+                "monolith run FILE \"…\", or --task TEXT; a contract in YAML can state it as `task:`"
+            }
             _ => return None,
         };
         Some(text.to_owned())

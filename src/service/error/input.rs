@@ -291,7 +291,7 @@ impl Advice for InputFault {
             }
             Self::NoMessage => "monolith continue RUN \"message\"",
             Self::AnotherRun { .. } => {
-                "somebody replaced that run; /undo returns to the run before it"
+                "somebody replaced that run; /forget returns to the run before it"
             }
             Self::EqualRunIds { .. } => {
                 "give each line its own run_id, or leave it out for a random one"

@@ -21,6 +21,7 @@ impl Advice for StoreError {
             Self::CannotOpen { .. }
             | Self::Folder { .. }
             | Self::CutOff { .. }
+            | Self::WithoutLog { .. }
             | Self::Journal { .. }
             | Self::Exposed { .. }
             | Self::Linked { .. }
@@ -81,6 +82,12 @@ impl Advice for StoreError {
             }
             Self::CutOff { .. } => {
                 "monolith list by somebody who may write there does it; or copy both files to a folder of your own"
+            }
+            Self::WithoutLog { log, .. } => {
+                let log = log.display();
+                return Some(format!(
+                    "copy {log} from the folder of the original too, or export the runs there (monolith export RUN) and import them; a file that is not a copy never held a run: remove it"
+                ));
             }
             Self::InReach { .. } => {
                 "keep the store elsewhere with --store or MONOLITH_HOME, or grant a narrower folder"

@@ -73,6 +73,9 @@ pub enum SystemFault {
     /// The caller: what the runs are to be read from cannot be read.
     #[error("read the runs of {}: {reason}", path.display())]
     UnreadableList { path: PathBuf, reason: String },
+    /// The caller, or the operator: the result of a run is not read, or cannot be written.
+    #[error("write the answer of run {run_id}: {reason}")]
+    AnswerUnwritten { reason: String, run_id: RunId },
     /// The caller, or the operator: the results of runs are not read, or cannot be written.
     #[error("write the results: {reason}")]
     ResultsUnwritten {
@@ -111,10 +114,10 @@ impl Advice for SystemFault {
             Self::ResultsUnwritten {
                 suspended: true, ..
             } => Exit::SUSPENDED,
+            Self::AnswerUnwritten { .. } | Self::ResultsUnwritten { .. } => Exit::UNWRITTEN,
             Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
             | Self::Runtime { .. }
-            | Self::ResultsUnwritten { .. }
             | Self::Randomness { .. }
             | Self::OwnProgram { .. }
             | Self::Panic { .. } => Exit::FAILED,
@@ -155,6 +158,11 @@ impl Advice for SystemFault {
             Self::ResultsUnwritten { .. } => {
                 "open runs are suspended: monolith resume --all continues them; monolith list shows all runs"
             }
+            Self::AnswerUnwritten { run_id, .. } => {
+                return Some(format!(
+                    "the run is recorded: monolith show {run_id} prints it"
+                ));
+            }
             Self::CannotWrite { path, .. } => return missing_folder(path),
             Self::NoContracts { .. }
             | Self::UnreadableList { .. }
@@ -188,6 +196,6 @@ fn missing_folder(path: &Path) -> Option<String> {
 /// The output cannot be written.
 impl Advice for io::Error {
     fn exit(&self) -> Exit {
-        Exit::FAILED
+        Exit::UNWRITTEN
     }
 }

@@ -31,12 +31,12 @@ pub struct Choice {
 /// The provider name of a stored model.
 pub(super) const EMBEDDED: &str = "embedded";
 
-/// The hosted types with a model that each of them has.
+/// The hosted types with a model that each of them has. The catalogue of models knows each of them, and no last day of it.
 pub(super) const HOSTED: [(ProviderType, &str, &str); 4] = [
-    (ProviderType::Anthropic, "anthropic", "claude-sonnet-4-5"),
-    (ProviderType::Openai, "openai", "gpt-4o-mini"),
-    (ProviderType::Google, "google", "gemini-2.5-flash"),
-    (ProviderType::Openrouter, "openrouter", "openai/gpt-4o-mini"),
+    (ProviderType::Anthropic, "anthropic", "claude-sonnet-5-5"),
+    (ProviderType::Openai, "openai", "gpt-6-luna"),
+    (ProviderType::Google, "google", "gemini-3.8-flash"),
+    (ProviderType::Openrouter, "openrouter", "openai/gpt-6-luna"),
 ];
 
 /// Every way that this machine has, the most local one first.
@@ -92,4 +92,25 @@ pub fn choices(
         }
     }
     choices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use monolith_core::contract::{ModelProfile, known_retirement, known_window};
+
+    #[test]
+    fn every_hosted_model_that_init_offers_is_in_the_catalogue_and_does_not_retire() {
+        for (provider, word, model) in HOSTED {
+            assert!(
+                known_window(provider, None, model).is_some(),
+                "{word}: {model}"
+            );
+            assert_eq!(known_retirement(provider, None, model), None, "{model}");
+            let profile = ModelProfile::describing(provider, model).map(|known| known.id.as_str());
+            assert!(profile.is_some_and(|id| id != "unknown"), "{word}: {model}");
+        }
+        let old = known_retirement(ProviderType::Anthropic, None, "claude-sonnet-4-5");
+        assert!(old.is_some(), "the catalogue has last days");
+    }
 }

@@ -11,7 +11,7 @@ use crate::found::servers::{Calling, Places, named};
 use crate::text::escape::line;
 use monolith_core::contract::{ProviderType, recorded_url};
 use monolith_host::driver::Environment;
-use monolith_host::inference::{Proxies, answer_at, probe_address};
+use monolith_host::inference::{Proxies, ServerAnswer, answer_at, probe_address};
 
 /// Time limit for one answer of such a server, which may be far away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -131,8 +131,25 @@ pub async fn endpoint(
     }
 }
 
+/// Reports that no server of that kind is at an address; `listed` is the answer to a request for its models.
+pub fn no_such_server(kind: ServerKind, address: &str, listed: Option<&ServerAnswer>) -> NoWay {
+    let (name, shown) = (kind.name(), recorded_url(address));
+    match listed {
+        Some(failed) if failed.status >= 500 => failing_at(address, failed.status, &failed.body),
+        Some(_) => NoWay::OtherServer {
+            address: shown,
+            name,
+            request: kind.request(),
+        },
+        None => NoWay::Unanswered {
+            address: shown,
+            name,
+        },
+    }
+}
+
 /// Reports that the server at that address answers with an error, in its own words if it has some.
-pub fn failing_at(address: &str, status: u16, body: &[u8]) -> NoWay {
+fn failing_at(address: &str, status: u16, body: &[u8]) -> NoWay {
     let document = serde_json::from_slice::<Value>(body).ok();
     let said = document.as_ref().and_then(|document| {
         let error = document.pointer("/error/message");
@@ -246,6 +263,30 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_of_another_kind_is_not_called_silent() {
+        let said = |status: Option<u16>| {
+            let answer = status.map(|status| ServerAnswer {
+                status,
+                ..ServerAnswer::default()
+            });
+            let none = no_such_server(ServerKind::Ollama, "http://h:1", answer.as_ref());
+            none.to_string()
+        };
+        assert_eq!(
+            said(None),
+            "use Ollama at http://h:1: no Ollama answers there"
+        );
+        assert_eq!(
+            said(Some(404)),
+            "use Ollama at http://h:1: a server answers there, and it is not Ollama: GET /api/tags has another answer"
+        );
+        assert_eq!(
+            said(Some(503)),
+            "list the models of http://h:1: it answers HTTP 503"
+        );
+    }
 
     #[test]
     fn an_address_has_a_scheme_and_a_host() {

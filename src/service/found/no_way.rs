@@ -27,6 +27,15 @@ pub enum NoWay {
     /// An address is given, and no such server is there.
     #[error("use {name} at {address}: no {name} answers there")]
     Unanswered { address: String, name: &'static str },
+    /// An address is given, and another server is there.
+    #[error(
+        "use {name} at {address}: a server answers there, and it is not {name}: {request} has another answer"
+    )]
+    OtherServer {
+        address: String,
+        name: &'static str,
+        request: &'static str,
+    },
     /// The caller said not to look for it.
     #[error("use {word}: --{word} none disables it")]
     NotLookedFor { word: &'static str },
@@ -178,6 +187,12 @@ impl NoWay {
                 let server = address.trim_end_matches('/').trim_end_matches("/v1");
                 return Some(format!(
                     "start {name} there, or correct the address; any other server that speaks as OpenAI does: --base-url {server}/v1"
+                ));
+            }
+            Self::OtherServer { address, name, .. } => {
+                let server = address.trim_end_matches('/').trim_end_matches("/v1");
+                return Some(format!(
+                    "if it speaks as OpenAI does: --base-url {server}/v1; else correct the address of {name}"
                 ));
             }
             Self::Silent { .. } => {

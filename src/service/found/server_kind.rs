@@ -34,6 +34,15 @@ impl ServerKind {
         }
     }
 
+    /// Returns the request whose answer distinguishes it from other servers.
+    pub(super) const fn request(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "GET /props",
+            Self::LmStudio => "GET /v1/models",
+            Self::Ollama => "GET /api/tags",
+        }
+    }
+
     /// Returns its provider type.
     pub(super) const fn provider(self) -> ProviderType {
         match self {

@@ -15,7 +15,7 @@ use crate::error::input::InputFault;
 use crate::error::system::SystemFault;
 use crate::service::Service;
 use crate::text::escape::line;
-use monolith_core::message::RunId;
+use monolith_core::message::{BOM, RunId};
 use monolith_host::store::{DamagedRow, RunFilter, is_handed_in, open_given};
 
 /// The most bytes of a line.
@@ -242,12 +242,19 @@ fn is_named_as_contract(path: &Path) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
+/// True if the name is that of a file of pins next to a contract, `NAME.pins.json`.
+fn is_named_as_pins(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.ends_with(".pins.json"))
+}
+
 /// Returns true if the first line names a contract. Each line of a list does so, but no contract does. An empty file is an
 /// empty list.
 fn begins_as_list(file: &mut fs::File) -> io::Result<bool> {
     let mut head = Vec::new();
     file.take(MAX_HEAD_BYTES).read_to_end(&mut head)?;
     file.rewind()?;
+    let head = head.strip_prefix(BOM).unwrap_or(&head);
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty());
     let key = b"\"contract\"";
@@ -291,7 +298,15 @@ fn refuse_equal_names(
 
 /// The lines that are not blank, each with its number from 1 on.
 fn numbered(mut input: impl BufRead) -> impl Iterator<Item = (u64, NextLine)> {
-    let lines = (1_u64..).map_while(move |number| Some((number, next_line(&mut input)?)));
+    let lines = (1_u64..).map_while(move |number| {
+        let mut read = next_line(&mut input)?;
+        if let (1, NextLine::Read(bytes)) = (number, &mut read)
+            && bytes.starts_with(BOM)
+        {
+            bytes.drain(..BOM.len());
+        }
+        Some((number, read))
+    });
     lines
         .filter(|(_, read)| !matches!(read, NextLine::Read(bytes) if bytes.trim_ascii().is_empty()))
 }
@@ -327,7 +342,7 @@ fn contracts_in(folder: &Path) -> io::Result<VecDeque<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if is_named_as_contract(&path) && path.is_file() {
+        if is_named_as_contract(&path) && !is_named_as_pins(&path) && path.is_file() {
             files.push(path);
         }
     }
@@ -352,6 +367,22 @@ mod tests {
         assert!(matches!(next(), Some(NextLine::Read(line)) if line == b"{}\n"));
         assert!(matches!(next(), Some(NextLine::Read(line)) if line == b"last"));
         assert!(next().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let text = "\u{feff}{\"contract\": \"c.yaml\"}\n";
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        assert!(begins_as_list(&mut file).unwrap());
+        let (folder, given) = (PathBuf::from("/lists"), Path::new("list"));
+        let mut lines = Inputs::lines(file, folder, given, None).unwrap();
+        let first = lines.next().await.unwrap();
+        assert!(matches!(
+            first.wanted,
+            Wanted::New(Ok(line)) if line.contract == Path::new("/lists/c.yaml")
+        ));
     }
 
     #[tokio::test]

@@ -40,7 +40,10 @@ impl RunEnd {
                 let task = task.map(|task| task.content.clone()).or(listed.task);
                 result.listed = Some(Listed { task, ..listed });
             }
-            Self::Workflow(result, _) => result.listed = Some(listed),
+            Self::Workflow(result, _) => {
+                let task = result.input.clone().or(listed.task);
+                result.listed = Some(Listed { task, ..listed });
+            }
             Self::Skipped(_) | Self::Lost(_) => {}
         }
         self

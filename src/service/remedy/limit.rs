@@ -7,11 +7,17 @@ use crate::source::Source;
 use monolith_core::contract::ExecutionContract;
 use monolith_core::kernel::Run;
 use monolith_core::message::RunId;
-use monolith_core::view::RunView;
+use monolith_core::view::{RequestEnd, RunView};
 use monolith_host::telemetry::last_target;
 
 /// Limits that are recommended are multiples of it where a run needs more than twice its limit.
 const STEP_OF_TOKENS: u64 = 1_000;
+
+/// The longest wait before a request that no provider asked for, with its jitter.
+const LONGEST_BACKOFF_MS: u64 = 90_000;
+
+/// Times that are recommended for such a wait are multiples of it.
+const STEP_OF_MS: u64 = 1_000;
 
 /// The share of a limit of answers by which another one is higher at least, as its divisor.
 const LEAST_SHARE: u64 = 10;
@@ -126,9 +132,28 @@ impl Limit {
             }
             // None may have been allowed.
             Self::Cost | Self::Inferences | Self::Turns | Self::TurnsWithTools => twice.max(1),
-            Self::LlmTimeout | Self::StepTimeout | Self::ToolTimeout | Self::TotalTimeout => twice,
+            Self::StepTimeout | Self::TotalTimeout => twice.max(needed_ms(view, limit)),
+            Self::LlmTimeout | Self::ToolTimeout => twice,
         })
     }
+}
+
+/// The time for a run whose next request would have had to wait: until every hold has ended, and as much as
+/// it had. 0 if none had to.
+fn needed_ms(view: &RunView, limit: u64) -> u64 {
+    if view.end_note().is_none() {
+        return 0;
+    }
+    let requests = view.requests().values();
+    let ends = requests.filter_map(|request| match request.end.as_ref()? {
+        RequestEnd::Failed { retry_after_ms, .. } => {
+            let wait_ms = retry_after_ms.unwrap_or(LONGEST_BACKOFF_MS);
+            Some(request.ended_at_ms?.saturating_add(wait_ms))
+        }
+        RequestEnd::Returned { .. } | RequestEnd::Lost | RequestEnd::GivenUp => None,
+    });
+    let needed = ends.max().unwrap_or_default().saturating_add(limit);
+    needed.div_ceil(STEP_OF_MS).saturating_mul(STEP_OF_MS)
 }
 
 /// Twice the limit of an answer of the target that was asked last, as far as the context window holds it beside what is reserved and the next

@@ -9,8 +9,9 @@ use super::unproven::{
 };
 use crate::drive::typed_at::TypedAt;
 use crate::service::Service;
+use monolith_core::contract::ParameterOrigin;
 use monolith_core::kernel::{AgentOutcome, BringUpCause, OutcomeCode};
-use monolith_core::message::RunId;
+use monolith_core::message::{Parameter, RunId};
 use monolith_core::view::{LastRequest, Refusal, RunView};
 use monolith_host::telemetry::{
     keyless, last_request, last_target, misled, played_out, refused_key_of, refused_request,
@@ -83,12 +84,31 @@ fn general(view: &RunView, code: OutcomeCode, request: Option<LastRequest>) -> O
     let key = refused_key_of(view).map(|variable| Remedy::AcceptedKeyIn {
         variable: variable.to_owned(),
     });
-    let refused = || refused_request(view).map(|parameters| Remedy::RefusedRequest { parameters });
+    let refused = || refused_request(view).map(|parameters| of_refused(view, &parameters));
     key.or_else(refused)
         .or_else(|| request.map(Remedy::of_request))
         .or_else(|| not_executed(view, code))
         .or_else(|| more_calls(view, code))
         .or_else(|| Remedy::of_code(code))
+}
+
+/// Returns the remedy for a refused request, by the origin of the parameters that the provider named.
+fn of_refused(view: &RunView, named: &[Parameter]) -> Remedy {
+    let target = last_target(view);
+    let of_origin = |origin: ParameterOrigin| {
+        let contract = view.contract();
+        let is_of = |one: &&Parameter| contract.parameter_origin(target, **one) == Some(origin);
+        named.iter().filter(is_of).copied().collect::<Vec<_>>()
+    };
+    let stated = of_origin(ParameterOrigin::Stated);
+    let defaults = of_origin(ParameterOrigin::Default);
+    if stated.is_empty() && !defaults.is_empty() {
+        Remedy::RefusedDefaults {
+            parameters: defaults,
+        }
+    } else {
+        Remedy::RefusedRequest { parameters: stated }
+    }
 }
 
 /// The remedy with the values of a run.

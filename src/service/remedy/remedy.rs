@@ -32,6 +32,9 @@ pub enum Remedy {
     AskAgain,
     AskForTool,
     AskServer,
+    BeginAgent {
+        tool: String,
+    },
     Blank,
     BringUpTools,
     ChangeRule,
@@ -90,7 +93,11 @@ pub enum Remedy {
     ReadCalls {
         profiles: &'static str,
     },
-    /// The provider refused the request itself, for these parameters where it names any.
+    /// The provider refused parameters that nobody stated.
+    RefusedDefaults {
+        parameters: Vec<Parameter>,
+    },
+    /// The provider refused the request itself, for these stated parameters where it names any.
     RefusedRequest {
         parameters: Vec<Parameter>,
     },
@@ -224,6 +231,11 @@ impl Remedy {
                 "the model's server failed at every attempt: its log says why, and {} asks it. Once it answers: {}",
                 run.doctor(),
                 run.next()
+            ),
+            Self::BeginAgent { tool } => format!(
+                "{} was called, and its run did not begin: remove the cause that the error names, then {}",
+                line(tool),
+                run.corrected()
             ),
             Self::Blank => format!(
                 "the model answers with nothing: a chat template or a `text_profile` that is not the model's, or a budget of thinking that takes all of `max_output_tokens`, does that; {} asks the server. More turns change nothing",
@@ -394,14 +406,16 @@ impl Remedy {
                 "the provider refused the request: correct what its error names, then {}",
                 run.corrected()
             ),
-            Self::RefusedRequest { parameters } => {
-                let names = parameters.iter().map(|one| format!("`{}`", one.as_str()));
-                let names = names.collect::<Vec<_>>().join(" and ");
-                format!(
-                    "the provider does not take {names} as stated: remove it, or state a value that the model takes, then {}",
-                    run.corrected()
-                )
-            }
+            Self::RefusedRequest { parameters } => format!(
+                "the provider does not take {} as stated: remove it, or state a value that the model takes, then {}",
+                named(parameters),
+                run.corrected()
+            ),
+            Self::RefusedDefaults { parameters } => format!(
+                "the provider does not take {}, which you did not state: name a model, or a `type` of provider, that takes it, then {}",
+                named(parameters),
+                run.corrected()
+            ),
             // Only a run sends the key, so `doctor` cannot list the models.
             Self::UnknownModel => format!(
                 "the server does not know the model: correct `model` of the target, then {}",
@@ -416,11 +430,17 @@ impl Remedy {
             Self::LooserFormat => "`strict_mode: false`, a `text_profile` where the model writes its calls as text, or a larger model".to_owned(),
             Self::MoreCalls => "a task that needs fewer calls, or higher limits in `max_calls`".to_owned(),
             Self::OtherWords => "word the task otherwise, or name a second target".to_owned(),
-            Self::Quota => "wait until the provider grants more, or name a second target".to_owned(),
+            Self::Quota => "wait until the provider grants more, or put a target of another provider in its place: a used-up quota ends the run, and no other target is asked".to_owned(),
             Self::SimplerReport => "a simpler form of the report, an example in the system prompt, or a larger model".to_owned(),
             Self::StateOrder => "say the order in the system prompt, or change `cycle_forbid`".to_owned(),
         }
     }
+}
+
+/// The names of parameters, quoted.
+fn named(parameters: &[Parameter]) -> String {
+    let names = parameters.iter().map(|one| format!("`{}`", one.as_str()));
+    names.collect::<Vec<_>>().join(" and ")
 }
 
 /// A number, or dots where it is not known.

@@ -81,7 +81,10 @@ fn of_call(call: &Call) -> Option<Remedy> {
             tool: call.name.clone(),
         },
         CallEnd::Cancelled => Remedy::AskAgain,
-        CallEnd::Returned(_) | CallEnd::NotBegun { .. } | CallEnd::GivenUp => return None,
+        CallEnd::NotBegun { .. } => Remedy::BeginAgent {
+            tool: call.name.clone(),
+        },
+        CallEnd::Returned(_) | CallEnd::GivenUp => return None,
     })
 }
 
@@ -232,6 +235,12 @@ mod tests {
         check(
             CallEnd::ConnectionLost { detail },
             Some(Remedy::RestartServer),
+        );
+        let detail = "budget: 4096 tokens needed".to_owned();
+        let tool = "b__slow".to_owned();
+        check(
+            CallEnd::NotBegun { detail },
+            Some(Remedy::BeginAgent { tool }),
         );
         check(CallEnd::GivenUp, None);
     }

@@ -43,20 +43,44 @@ pub fn piped_json(text: &str) -> String {
     json_but(text, steers)
 }
 
-/// JSON text with the characters escaped that are unsafe.
+/// Returns JSON text with its unsafe characters escaped. Half of a surrogate pair, which is no character and which many readers
+/// refuse, becomes U+FFFD.
 fn json_but(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c == '\n' || !is_unsafe(c) {
-            out.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\\u{unit:04x}");
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (length, is_half) = match c {
+            '\\' => escape_at_start(rest),
+            c => (c.len_utf8(), false),
+        };
+        let (piece, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        rest = after;
+        if is_half {
+            out.push_str("\\ufffd");
+        } else if matches!(c, '\\' | '\n') || !is_unsafe(c) {
+            out.push_str(piece);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         }
     }
     out
+}
+
+/// The bytes of the escape that JSON text begins with, and true if it is half of a surrogate pair.
+fn escape_at_start(text: &str) -> (usize, bool) {
+    let unit = |at: usize| {
+        let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    match (unit(0), unit(6)) {
+        (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, false),
+        (Some(0xD800..=0xDFFF), _) => (6, true),
+        // An escaped backslash is whole: what follows it is no escape.
+        _ => (2, false),
+    }
 }
 
 /// One line of at most `most` characters; what is left out is marked.
@@ -169,6 +193,16 @@ mod tests {
         let shown = json(&plain);
         assert_eq!(shown, "\"a\\u007fb\\u202ec\\udb40\\udc41d\\n\\u001bé\"");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), foreign);
+    }
+
+    #[test]
+    fn half_of_a_surrogate_pair_becomes_the_replacement_character() {
+        let text = r#"{"a":"\ud83d \uDE00 \ud83d\ude00 \\ud83d \ud83d\\ \n\"","\udc00":"é"}"#;
+        let expect = r#"{"a":"\ufffd \ufffd \ud83d\ude00 \\ud83d \ufffd\\ \n\"","\ufffd":"é"}"#;
+        assert_eq!(piped_json(text), expect);
+        assert_eq!(json(text), expect);
+        let read: serde_json::Value = serde_json::from_str(expect).unwrap();
+        assert_eq!(read["a"], "\u{fffd} \u{fffd} 😀 \\ud83d \u{fffd}\\ \n\"");
     }
 
     #[test]

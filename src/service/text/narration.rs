@@ -92,6 +92,9 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
                 ToolPolicy::Forbidden => "forbidden",
             };
             let checks = counted(action.checks.len(), "check");
+            if !view.contract().asks_model() {
+                return format!("{checks} passed");
+            }
             let next = next_request(view.contract(), action);
             format!("{checks} passed, tools {policy}; {next}")
         }
@@ -172,6 +175,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
     let is_summary = |inference| matches!(purpose(inference), Some(RequestPurpose::Summary(_)));
     let is_sampling = |inference| matches!(purpose(inference), Some(RequestPurpose::Sampling(_)));
     match &event.event {
+        EventKind::CallStreamed(_) => "a call is whole before its message".to_owned(),
         EventKind::InferenceReturned(returned) if is_summary(returned.inference) => {
             "a summary came".to_owned()
         }

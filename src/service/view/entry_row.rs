@@ -102,6 +102,7 @@ fn failed(event: &EventKind) -> bool {
         },
         EventKind::RunStarted(_)
         | EventKind::Probed(_)
+        | EventKind::CallStreamed(_)
         | EventKind::TimerFired
         | EventKind::StopRequested
         | EventKind::ApprovalGiven(_)

@@ -16,8 +16,13 @@ pub fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
     let attempts = turn.map_or(0, |turn| turn.attempts.len() as u64);
     let proof = || {
         let asked = counted(view.requested_calls(), "call");
+        let asked = if contract.asks_model() {
+            format!("the model asked for {asked}")
+        } else {
+            format!("the step is {asked}")
+        };
         format!(
-            "the model asked for {asked}; {} executed, {} of them without an error; 1 is required",
+            "{asked}; {} executed, {} of them without an error; 1 is required",
             used.executed, used.executed_ok
         )
     };

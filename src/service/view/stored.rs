@@ -28,7 +28,7 @@ pub struct StoredEntry<'e> {
 }
 
 impl<'e> StoredEntry<'e> {
-    fn of(entry: &'e SealedEntry) -> Result<Self, ServiceError> {
+    pub(super) fn of(entry: &'e SealedEntry) -> Result<Self, ServiceError> {
         // An entry that does not read back is refused with its place.
         Recorded::decode(entry)?;
         Ok(Self {

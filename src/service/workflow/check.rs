@@ -13,12 +13,14 @@ use crate::error::contract::ContractFault;
 use crate::error::input::InputFault;
 use crate::exit::Exit;
 use crate::service::Service;
+use crate::trust::reached_below;
+use crate::untrusted::ReachedBelow;
 use monolith_core::agent::MAX_OUTPUT_BYTES;
 use monolith_core::contract::{ContractSpec, Step, Work, WorkflowSpec, suggest, tool_spec};
 use monolith_core::kernel::CheckName;
 use monolith_core::message::Digest;
 use monolith_core::session::RedactionKey;
-use monolith_host::driver::{self, ServersToStart};
+use monolith_host::driver::{self, Reach, ServersToStart};
 
 /// A step of which a run is made, and what is wrong with it.
 #[derive(Debug, Serialize)]
@@ -55,6 +57,12 @@ pub struct WorkflowReport {
     pub definition_hash: Digest,
     /// Steps that runs are made of.
     pub steps: Vec<CheckedStep>,
+    /// The reach of the steps that run under the workflow's own contract; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaches: Option<Reach>,
+    /// The reach of each agent that a step delegates to, and of those below it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents_below: Vec<ReachedBelow>,
     /// Count of all steps in the file.
     #[serde(skip)]
     pub steps_in_file: usize,
@@ -72,7 +80,11 @@ pub async fn check_workflow(
     } else {
         ServersToStart::Builtin
     };
-    let steps = checked_steps(service, file, spec, servers).await;
+    let (steps, reaches) = Box::pin(checked(service, file, spec, servers)).await;
+    let below = file.agents_of_workflow(service, spec);
+    // The step of an agent that gives no contract says why.
+    let below_agent = |agent| reached_below(service, std::slice::from_ref(agent)).ok();
+    let agents_below = below.iter().filter_map(below_agent).flatten().collect();
     let ok = steps.iter().all(|step| step.faults.is_empty());
     let exit = if ok { Exit::OK } else { Exit::USAGE };
     let definition = &spec.definition;
@@ -82,6 +94,8 @@ pub async fn check_workflow(
         workflow: definition.id.to_string(),
         definition_hash: definition.definition_hash(),
         steps,
+        reaches,
+        agents_below,
         steps_in_file: definition.all_steps().len(),
     }
 }
@@ -93,6 +107,16 @@ pub async fn checked_steps(
     spec: &WorkflowSpec,
     servers: ServersToStart,
 ) -> Vec<CheckedStep> {
+    Box::pin(checked(service, file, spec, servers)).await.0
+}
+
+/// The same, with the reach of the steps that run under the workflow's own contract.
+async fn checked(
+    service: &Service,
+    file: &ContractFile,
+    spec: &WorkflowSpec,
+    servers: ServersToStart,
+) -> (Vec<CheckedStep>, Option<Reach>) {
     // Steps that run under the same contract are checked once.
     let mut known: BTreeMap<String, Found> = BTreeMap::new();
     let mut checked = Vec::new();
@@ -120,7 +144,13 @@ pub async fn checked_steps(
             faults: found.faults.iter().map(|(_, rule)| rule.clone()).collect(),
         });
     }
-    checked
+    let mut reaches: Option<Reach> = None;
+    for found in known.into_values().filter(|found| !found.is_delegate) {
+        if let Some(reach) = found.reach {
+            reaches.get_or_insert_default().add(reach);
+        }
+    }
+    (checked, reaches)
 }
 
 /// A contract that steps of a workflow run under.
@@ -199,7 +229,8 @@ pub async fn check_steps(
     file: &ContractFile,
     spec: &WorkflowSpec,
 ) -> Result<(), ServiceError> {
-    let checked = checked_steps(service, file, spec, ServersToStart::Builtin).await;
+    let checked = checked_steps(service, file, spec, ServersToStart::Builtin);
+    let checked = Box::pin(checked).await;
     let faults: Vec<String> = checked.iter().flat_map(CheckedStep::lines).collect();
     if faults.is_empty() {
         return Ok(());
@@ -235,9 +266,13 @@ struct Found {
     /// Each with the check that it fails, where it is one.
     faults: Vec<(Option<CheckName>, String)>,
     file: String,
+    /// True if it is the contract of an agent's file.
+    is_delegate: bool,
     not_started: Vec<String>,
     /// The tools that are known to be offered.
     offers: Vec<String>,
+    /// None if there is no contract.
+    reach: Option<Reach>,
 }
 
 async fn found(
@@ -255,7 +290,10 @@ async fn found(
                 return Found::without_contract(name, vec![rule.to_owned()]);
             }
             match agent_spec(service, agent, &delegate.task) {
-                Ok((agent, spec)) => of_spec(service, (&agent, name), spec, servers).await,
+                Ok((agent, spec)) => Found {
+                    is_delegate: true,
+                    ..of_spec(service, (&agent, name), spec, servers).await
+                },
                 Err(fault) => Found::without_contract(name, faults_of(&fault)),
             }
         }
@@ -321,12 +359,14 @@ async fn of_spec(
         contract_hash: Some(preview.contract.contract_hash()),
         faults: unmet.chain(failed).collect(),
         file: name,
+        is_delegate: false,
         not_started: preview.not_started.clone(),
         offers: preview
             .contract
             .exposed_tools()
             .map(|tool| tool.name.clone())
             .collect(),
+        reach: Some(preview.reach),
     }
 }
 
@@ -336,8 +376,10 @@ impl Found {
             contract_hash: None,
             faults: faults.into_iter().map(|rule| (None, rule)).collect(),
             file,
+            is_delegate: false,
             not_started: Vec::new(),
             offers: Vec::new(),
+            reach: None,
         }
     }
 }

@@ -56,12 +56,16 @@ pub struct WorkflowResult {
     /// The input of a list that asked for it; absent if no list did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listed>,
+    /// The text that its steps were given as input, unless it is empty.
+    #[serde(skip)]
+    pub(crate) input: Option<String>,
 }
 
 impl WorkflowResult {
     /// Makes the result of a workflow that was folded so far.
     pub fn of(run_id: RunId, head: Digest, output: String, view: WorkflowView) -> Self {
         let outcome = view.outcome;
+        let input = view.started.as_ref().map(|started| started.input.clone());
         let exit_code = outcome.map_or(Exit::SUSPENDED.0, WorkflowOutcome::exit_code);
         Self {
             format: WORKFLOW_RESULT_FORMAT,
@@ -79,6 +83,7 @@ impl WorkflowResult {
             steps: view.steps,
             waits_for: Vec::new(),
             listed: None,
+            input: input.filter(|input| !input.is_empty()),
         }
     }
 

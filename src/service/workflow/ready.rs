@@ -44,7 +44,7 @@ impl Ready {
         (input, run_id): (Option<String>, Option<RunId>),
     ) -> Result<Self, ServiceError> {
         let spec = file.read_workflow(service)?;
-        check_steps(service, &file, &spec).await?;
+        Box::pin(check_steps(service, &file, &spec)).await?;
         let files = file.judge_workflow(service, &spec)?;
         let run_id = match run_id {
             Some(run_id) => run_id,

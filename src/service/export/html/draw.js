@@ -80,7 +80,7 @@ const draw = (() => {
 
   // Model against tool time, and under it what is left of each budget, over the same time.
   function charts(run, pick) {
-    const total = Math.max(1, run.total), x = (ms) => (ms / total) * WIDE;
+    const { time } = run, x = (ms) => (time.to(ms) / time.whole) * WIDE;
     const lanes = ["model", "tool", "wait"].filter((lane) => run.spans.some((span) => span.lane === lane));
     const laneTall = 15, burnTop = lanes.length * laneTall + 8, burnTall = 56, tall = burnTop + burnTall + 2;
     const svg = make("svg", { viewBox: `0 0 ${WIDE} ${tall}`, height: tall, preserveAspectRatio: "none", role: "img", "aria-label": "Model and tool time, and what is left of the budgets" });
@@ -114,18 +114,23 @@ const draw = (() => {
       svg.append(make("polyline", { class: `burn b${row % 6}`, points: points.join(" ") },
         make("title", {}, `what is left of ${limit.name}`)));
     });
+    for (const { from, to } of time.pauses) {
+      svg.append(make("rect", { class: "pause", x: x(from).toFixed(1), y: 0, width: (x(to) - x(from)).toFixed(1), height: tall },
+        make("title", {}, `${parts.lasting(to - from)} without work, drawn short`)));
+    }
     const cursor = make("line", { class: "cursor", x1: 0, x2: 0, y1: 0, y2: tall });
     cursor.style.vectorEffect = "non-scaling-stroke";
     svg.append(cursor);
     svg.addEventListener("click", (event) => {
       const box = svg.getBoundingClientRect();
-      pick(((event.clientX - box.left) / box.width) * total);
+      pick(time.from(((event.clientX - box.left) / box.width) * time.whole));
     });
     const share = (lane) => `${run.lanes?.[lane] ?? lane} ${run.grouped(sums.get(lane))} ms`;
     const legend = make("div", { class: "legend" },
       ...lanes.map((lane) => make("span", {}, key(lane, "rect"), share(lane))),
       make("span", {}, "left of the budgets:"),
-      ...burning.map((limit, row) => make("span", {}, key(`burn b${row % 6}`, "line"), limit.name)));
+      ...burning.map((limit, row) => make("span", {}, key(`burn b${row % 6}`, "line"), limit.name)),
+      time.pauses.length ? make("span", {}, key("pause", "rect"), `${run.counted(time.pauses.length, "pause")} of ${parts.lasting(time.idle)} in all, drawn short`) : null);
     const point = (ms) => {
       cursor.setAttribute("x1", x(ms));
       cursor.setAttribute("x2", x(ms));

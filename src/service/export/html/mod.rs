@@ -10,6 +10,8 @@
 
 mod page;
 #[cfg(test)]
+mod page_tests;
+#[cfg(test)]
 mod run_tests;
 
 pub use page::AboutRun;

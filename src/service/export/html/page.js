@@ -2,7 +2,7 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const about = JSON.parse($("about").textContent);
-  const { brief, dumpHex, oneLine, pane, when } = parts;
+  const { brief, dumpHex, fill, lasting, oneLine, pane, when } = parts;
   const CARDS = 200;
   const narrow = matchMedia("(max-width: 760px)");
   let run, bytes, shown = [], selected = -1, filter = "all", query = "", tab = "timeline", machine, charts, report;
@@ -21,7 +21,7 @@
     report = { state: "checking" };
     document.title = `${run.runId ?? "no run"} · monolith`;
     // What cannot be shown keeps nothing from being checked.
-    for (const tell of [tellTop, tellTerms, tellCharts, list, tellKin, () => openTab(TABS[location.hash] ?? (run.workflow ? "steps" : "timeline")),
+    for (const tell of [tellTop, tellTerms, tellCharts, list, tellKin, () => openTab(TABS[location.hash] ?? first()),
       () => select(fromAddress() ?? (run.entries.at(-1)?.seq ?? -1), { quiet: true })]) {
       try {
         tell();
@@ -32,18 +32,22 @@
     verify(lines);
   }
 
+  // A reader begins with what was said, or with the entry that the address names.
+  const first = () => (run.workflow ? "steps" : run.talk.length && fromAddress() === undefined ? "talk" : "timeline");
+
   // --- the head of the page ---
 
   function tellTop() {
     const { outcome } = run;
     const good = outcome?.class.startsWith("COMPLETED");
-    $("outcome").textContent = outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished";
+    $("outcome").replaceChildren(outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished",
+      ...(run.cause ? [make("span", { id: "cause" }, ` · ${oneLine(run.cause)}`)] : []));
     $("outcome").className = !outcome ? "" : good ? "good" : "bad";
     $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume continues it."
       : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
     const { cost, used } = run, count = (name, noun) => run.counted(Number(used[name] ?? 0), noun);
-    $("task").textContent = safe(brief(task(), 400));
-    $("answer").textContent = safe(brief(run.answer ?? "", 16000));
+    fill($("task"), task(), 400);
+    fill($("answer"), run.answer ?? "", 16000);
     $("answer").hidden = !run.answer;
     const time = `${(run.total / 1000).toFixed(3)}\u00a0s`, tokens = run.entries.at(-1)?.total ?? 0, below = Number(used.below_tokens ?? 0);
     const facts = run.workflow
@@ -183,7 +187,7 @@
     if (next) select(next.seq);
   }
 
-  const TABS = { "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check", "#view=runs": "family", "#view=steps": "steps" };
+  const TABS = { "#view=timeline": "timeline", "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check", "#view=runs": "family", "#view=steps": "steps" };
   const fromAddress = () => (/^#entry-\d+$/.test(location.hash) ? Number(location.hash.slice(7)) : undefined);
 
   // --- one entry ---
@@ -274,8 +278,8 @@
         call.ended?.tone ? make("b", { class: `chip ${call.ended.tone}` }, outcome?.full ? "cut" : /denied: /.test(call.ended.text) ? "denied" : "failed") : null,
         make("span", {}, call.to === undefined ? "" : `${run.grouped(call.to - call.from)} ms`),
         here === call.seq ? call.end !== undefined && jump(call.end, "its result") : jump(call.seq)),
-      make("pre", {}, safe(brief(call.arguments, 4000))),
-      result ? make("pre", {}, safe(brief(result, 4000))) : null);
+      fill(make("pre"), call.arguments, 4000),
+      result ? fill(make("pre"), result, 4000) : null);
   }
 
   function cards(place, items, card, empty) {
@@ -291,11 +295,30 @@
   }
 
   function message(said) {
-    const asked = (said.tool_calls ?? []).map((call) => make("pre", {}, safe(call.fault ? `${call.name} (${call.fault})` : `${call.name} ${brief(call.arguments, 4000)}`)));
+    if (said.idle) return make("p", { class: "idle" }, `${lasting(said.idle)} without work of a model or a tool`);
+    const asked = (said.tool_calls ?? []).map((call) => fill(make("pre"), call.fault ? `${call.name} (${call.fault})` : `${call.name} ${call.arguments}`, 4000));
     return make("div", { class: "card" },
-      make("header", {}, make("span", { class: "role" }, safe(said.role)), said.name ? make("b", {}, safe(said.name)) : null, jump(said.seq)),
-      said.reasoning ? make("pre", { class: "sub" }, safe(brief(said.reasoning, 8000))) : null,
-      said.content ? make("pre", { class: said.role === "tool" ? "" : "said" }, safe(brief(said.content, 16000))) : null, ...asked);
+      make("header", {}, make("span", { class: "role" }, safe(said.role)), said.name ? make("b", {}, safe(said.name)) : null,
+        ...(said.cut ? [make("b", { class: "chip warn" }, "cut for the model"), jump(said.seq, `whole in entry ${said.seq}`)] : [jump(said.seq)])),
+      said.reasoning ? fill(make("pre", { class: "sub" }), said.reasoning, 8000) : null,
+      said.content ? fill(make("pre", { class: said.role === "tool" ? "" : "said" }), said.content, 16000) : null, ...asked);
+  }
+
+  // What was said, with each long pause in one line.
+  function talk() {
+    const items = [], pauses = [...run.time.pauses];
+    const pass = (until) => {
+      while (pauses.length && pauses[0].to <= until) {
+        const { from, to } = pauses.shift();
+        items.push({ idle: to - from });
+      }
+    };
+    for (const said of run.talk) {
+      pass(said.at);
+      items.push(said);
+    }
+    pass(Infinity);
+    return items;
   }
 
   function openTab(asked) {
@@ -308,7 +331,7 @@
     }
     $("tools").hidden = name !== "timeline";
     if (name === "calls") cards($("calls"), [...run.calls.values()], (call) => callCard(call), "No call was started.");
-    if (name === "talk") cards($("talk"), run.talk, message, "Nothing was said.");
+    if (name === "talk") cards($("talk"), talk(), message, "Nothing was said.");
     if (name === "check") tellCheck();
     if (name === "timeline") paint();
   }
@@ -385,6 +408,7 @@
     // The flaw is what the reader must see first, unless the address or the reader asks for something else.
     const departed = !report.flaw && report.agreement?.state === "departs" && run.entries.find((entry) => entry.seq === report.agreement.seq);
     const flawed = departed || report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
+    if ((report.flaw || departed) && !chosen && tab === "talk") openTab("timeline");
     if (flawed && !chosen) select(flawed.seq, { quiet: true });
     else if (selected >= 0) select(selected, { quiet: true });
     if (report.flaw) $("reason").textContent = report.outside
@@ -455,7 +479,7 @@
     Enter: () => $("inspector").focus(), Escape: () => $("rows").focus(),
     "/": () => { openTab("timeline"); $("find").focus(); }, "?": () => $("keys").showModal(),
     f: () => { filter = { all: "decisions", decisions: "trouble", trouble: "all" }[filter]; list(); },
-    1: () => openTab("timeline"), 2: () => openTab("calls"), 3: () => openTab("talk"), 4: () => openTab("check"),
+    1: () => openTab("talk"), 2: () => openTab("timeline"), 3: () => openTab("calls"), 4: () => openTab("check"),
     5: () => openTab("family"), 6: () => openTab("steps"),
   };
   document.addEventListener("keydown", (event) => {

@@ -18,18 +18,37 @@ const parts = (() => {
     return lines.join("\n") + (data.length > 4096 ? "\n…" : "");
   }
 
+  // What is left out of a text that is shown up to so many characters; empty if nothing is.
+  function clipping(whole, most) {
+    const grouped = (figure) => String(figure).replace(/\B(?=(\d{3})+$)/g, ",");
+    return whole.length > most ? `the first ${grouped(most)} of ${grouped(whole.length)} characters; show all` : "";
+  }
+
+  // Fills an element with a text. Where the text is clipped, a button says so and brings all of it.
+  function fill(body, whole, most, shown = (text) => [safe(text)]) {
+    const clipped = clipping(whole, most);
+    body.replaceChildren(...shown(brief(whole, most)));
+    if (clipped) body.append(make("button", { class: "clipped", type: "button", onclick: () => fill(body, whole, Infinity, shown) }, clipped));
+    return body;
+  }
+
+  // Milliseconds in the two largest units that they have.
+  function lasting(ms) {
+    const units = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]];
+    const at = Math.max(0, units.findIndex(([, size]) => ms >= size));
+    const [[unit, size], smaller] = [units.at(ms < 1000 ? -1 : at), units[at + 1]];
+    const rest = smaller && ms >= 1000 ? Math.floor((ms % size) / smaller[1]) : 0;
+    return `${Math.floor(ms / size)} ${unit}${rest ? ` ${rest} ${smaller[0]}` : ""}`;
+  }
+
   function pane(title, note, text, { exact, json }) {
     const body = make("pre", { tabindex: "0" });
-    const fill = (whole, most) => {
-      const cut = brief(whole, most);
-      body.replaceChildren(...(json && whole !== exact && cut === whole ? coloured(safe(cut)) : [safe(cut)]));
-      if (cut !== whole) body.append(make("button", { type: "button", onclick: () => fill(whole, Infinity) }, `all ${String(whole.length).replace(/\B(?=(\d{3})+$)/g, ",")} characters`));
-    };
-    fill(text, MOST_TEXT);
+    const tell = (whole) => fill(body, whole, MOST_TEXT, (part) => (json && whole !== exact && part === whole ? coloured(safe(part)) : [safe(part)]));
+    tell(text);
     let pretty = true;
     const button = exact && make("button", { type: "button", onclick: () => {
       pretty = !pretty;
-      fill(pretty ? text : exact, MOST_TEXT);
+      tell(pretty ? text : exact);
       button.textContent = pretty ? "exact" : "spaced";
     } }, "exact");
     return make("div", { class: "pane" }, make("header", {}, make("h3", {}, title), make("span", {}, note), button || null), body);
@@ -48,5 +67,5 @@ const parts = (() => {
 
   const when = (ms) => (Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? `${new Date(ms).toISOString().replace("T", " ").slice(0, 19)} UTC` : "");
 
-  return { brief, dumpHex, oneLine, pane, when };
+  return { brief, clipping, dumpHex, fill, lasting, oneLine, pane, when };
 })();

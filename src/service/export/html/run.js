@@ -48,6 +48,7 @@ const readRun = (() => {
         const all = counted(value.targets.length, "target");
         return silent ? { text: `${all} asked, ${silent} silent`, chip: "silent", tone: "bad" } : { text: `${all} answered` };
       }
+      case "call_streamed": return { text: `the call of ${value.invocation.name} is whole before its message` };
       case "inference_returned": return answered(value.result);
       case "inference_failed": {
         const status = value.fault.status ? ` ${value.fault.status}` : "";
@@ -108,7 +109,7 @@ const readRun = (() => {
     }
     const failed = (action.checks ?? []).find((check) => !check.ok);
     if (failed) said.push(`${failed.name}: ${failed.detail}`);
-    if (action.note) said.push(action.note.replace("is no report: : ", "is no report: "));
+    if (action.note) said.push(action.note.replace(": : ", ": "));
     for (const effect of action.effects ?? []) {
       const value = effect.value ?? {};
       if (effect.kind === "infer") said.push(`asks the model, inference ${value.inference}`);
@@ -150,6 +151,48 @@ const readRun = (() => {
       // What the machine accepted is JSON; a transcript that says otherwise does not verify.
     }
     return given.report_content ?? (given.content_json && JSON.stringify(given.content_json, null, 2)) ?? last?.content;
+  }
+
+  // The limits of a run, by the codes of the outcomes that they lead to.
+  const LIMITS = { max_turns_exhausted: "turns", max_inferences: "inferences", max_tokens: "tokens", max_calls: "calls", max_cost: "micro-usd", total_timeout: "ms" };
+
+  // Why a run failed, in the words of its entries: what decided its end, else the last that went wrong in its last turn. Empty if nothing says more than the outcome.
+  function causeOf({ calls, entries, limits, outcome }) {
+    if (!outcome || outcome.class.startsWith("COMPLETED")) return "";
+    const at = entries.findIndex(({ action }) => action.kind === "transition" && action.to === "TERMINATE"), end = entries[at];
+    if (!end) return "";
+    const check = (end.action.checks ?? []).find((check) => !check.ok);
+    if (check) return `${check.name}: ${check.detail}`;
+    if (end.action.note) return end.action.note;
+    const limit = limits.find(({ name }) => name === LIMITS[outcome.code]);
+    if (limit?.limit) return `${grouped(limit.used)} of ${grouped(limit.limit)} ${limit.name} used`;
+    const before = entries.slice(0, at), asks = ({ action }) => (action.effects ?? []).some(({ kind }) => kind === "infer");
+    const turn = before.slice(before.findLastIndex(asks) + 1);
+    // Where no call has proven anything, the one that failed is of an earlier turn.
+    const where = ["proof_not_succeeded", "synthesis_without_tools"].includes(outcome.code) ? before : turn;
+    const unreturned = [...calls.values()].filter(({ to }) => to === undefined).map(({ name }) => name);
+    return where.findLast(({ event, tone }) => event && tone === "bad")?.said ?? turn.findLast(({ action }) => action.note)?.action.note ??
+      (unreturned.length ? `${unreturned.join(", ")} did not return` : turn.findLast(({ event }) => event?.event.kind === "inference_returned")?.said ?? "");
+  }
+
+  // Milliseconds without work from which on a pause is drawn short, and the part of the picture that it then has.
+  const LONG = 30_000, SHORT = 0.03;
+
+  // The pauses of a run, in which neither a model nor a tool was at work: waits for a person, for a retry, for another process. A picture has them short.
+  function collapsed({ spans, total }) {
+    const busy = spans.filter(({ lane }) => lane !== "wait").sort((one, other) => one.from - other.from);
+    const pauses = [];
+    let at = 0;
+    for (const { from, to } of [...busy, { from: total, to: total }]) {
+      if (from - at >= LONG) pauses.push({ from: at, to: from });
+      at = Math.max(at, to);
+    }
+    const idle = pauses.reduce((sum, { from, to }) => sum + to - from, 0), wide = Math.max(1, (total - idle) * SHORT);
+    const within = (ms, { from, to }) => Math.min(Math.max(ms - from, 0), to - from);
+    const to = (ms) => pauses.reduce((x, pause) => x - within(ms, pause) * (1 - wide / (pause.to - pause.from)), ms);
+    const from = (x) => pauses.reduce((ms, pause) => (ms <= pause.from ? ms : pause.from + within(pause.from + ((ms - pause.from) * (pause.to - pause.from)) / wide, pause) +
+      Math.max(0, ms - pause.from - wide)), x);
+    return { pauses, idle, to, from, whole: Math.max(1, to(total)) };
   }
 
   // What it cost, as far as the contract's prices or the provider state it; empty if nothing was asked.
@@ -204,16 +247,17 @@ const readRun = (() => {
       if ((action.effects ?? []).some((effect) => effect.kind === "await_approval")) since ??= at;
       if (event?.kind === "run_started") {
         run.started = value;
-        for (const message of value.messages ?? []) run.talk.push({ seq: action.seq, ...message });
+        for (const message of value.messages ?? []) run.talk.push({ seq: action.seq, at, ...message });
       }
       if (event?.kind === "inference_returned" && summaries.has(value.inference)) {
         const content = value.result?.canonical_message?.content ?? "", call = run.calls.get(summaries.get(value.inference));
-        if (!["input_required", "sampling_required"].includes(value.outcome?.kind)) run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
+        if (!["input_required", "sampling_required"].includes(value.outcome?.kind)) run.talk.push({ seq: action.seq, at, role: "tool", name: `summary of ${call?.name}`, content });
       } else if (event?.kind === "inference_returned") {
         const message = value.result?.canonical_message;
-        if (message) run.talk.push({ seq: action.seq, ...message });
+        if (message) run.talk.push({ seq: action.seq, at, ...message });
         asked = new Map((message?.tool_calls ?? []).map((call) => [call.id, call]));
       }
+      if (event?.kind === "call_streamed" && action.kind !== "ignored") asked = new Map([[value.invocation.id, value.invocation]]);
       for (const effect of action.effects ?? []) {
         if (!isCall(effect)) continue;
         const { call, id, name } = effect.value;
@@ -225,7 +269,7 @@ const readRun = (() => {
         close(`call ${value.call}`, action.seq, said.tone);
         const call = run.calls.get(value.call), envelope = value.outcome?.value;
         if (call) Object.assign(call, { to: at, end: action.seq, outcome: value.outcome, ended: ended(value.outcome), child: value.child });
-        run.talk.push({ seq: action.seq, role: "tool", name: call?.name, tool_call_id: envelope?.tool_call_id,
+        run.talk.push({ seq: action.seq, at, role: "tool", name: call?.name, tool_call_id: envelope?.tool_call_id, cut: Boolean(envelope?.full),
           content: value.outcome?.kind === "returned" ? resultText(envelope) : said.text });
       }
       // What was lost with its process ended there; where it is done again, that begins again.
@@ -246,7 +290,7 @@ const readRun = (() => {
       const total = tokens(action.counters);
       const tone = said.tone ?? mark.tone ?? "";
       run.entries.push({
-        seq: action.seq, line: line.number, action, event: record.event, hash: String(record.hash), at, text: line.text,
+        seq: action.seq, line: line.number, action, event: record.event, hash: String(record.hash), at, text: line.text, said: said.text,
         // The timeouts stand still while a call waits for an approval.
         counted: at - waited - (since === undefined ? 0 : at - since),
         took: at - before, tokens: total - usedTokens, total,
@@ -291,8 +335,10 @@ const readRun = (() => {
     run.outcome = run.entries.at(-1)?.action.outcome;
     run.used = used;
     run.answer = answerOf(run);
+    run.cause = causeOf(run);
+    run.time = collapsed(run);
     run.cost = costOf(used, contract);
     run.sealed = run.entries.at(-1)?.action.kind === "seal";
-    return Object.assign(run, { cameFrom, grouped, counted, words });
+    return Object.assign(run, { cameFrom, collapsed, grouped, counted, words });
   };
 })();

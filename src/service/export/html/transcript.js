@@ -12,7 +12,7 @@ const transcript = (() => {
   const ROWS = new Map(`
     header: contract format run_id; entry: action event hash seq; blob_line: blob bytes; checkpoint: checkpoint;
     tombstone: tombstone;
-    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? flow? from kind length?
+    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters discarded? dropped_targets? effects? flow? from kind length?
       model_fingerprint model_profile_id note? outcome? policy? predicate? report? seq state_digest step_id target to;
     counters: agents_ok? below_cost_micro_usd? below_tokens? below_tools_ok? calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
       tokens_out turns;
@@ -28,11 +28,11 @@ const transcript = (() => {
     event: at_ms event;
     inherited: labels messages; run_started: addresses? bring_up confinement? contract_hash inherited? intent_words messages parent? provider_states? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: cause? detail scopes? server; parent: call? head run_id; probed: targets; targets: detail properties? responsive server_headers?;
-    messages canonical_message: content observed? reasoning? role tokens tool_call_id? tool_calls?;
-    tool_calls: arguments fault? id name raw_payload? source_model;
+    messages canonical_message: content observed? reasoning? role tokens tool_call_id? tool_calls;
+    invocation tool_calls: arguments fault? id name raw_payload? source_model; call_streamed: index inference invocation;
     provider_state: left_out? members target; members: bytes length? name? place; target: adapter_version model provider; provider_states: message provider_state;
     inference_returned: gate_breached gated? inference provider_state? redacted? request_hash result server_headers? usage;
-    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? served_by? status stop stop_word? tag_warnings? usage? withheld?;
+    result: adapter_version canonical_message excerpt? failure_code pointer? raw_hash repair? served_by? status stop stop_word? tag_warnings? usage? withheld?;
     tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value;
     tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
@@ -53,13 +53,13 @@ const transcript = (() => {
   // value as an effect alone.
   const TYPES = new Map(`
     number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms elapsed_ms entries executed executed_ok expected
-    format_retries inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
+    format_retries index inference inference.value inferences input item landlock length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
     rule asked_by.flow rules_version schema inherited.messages provider_states.message seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
     estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
-    rules_hash state_digest workspace; object: action answerer asked_by canonical_message changes child context counters decision dropped error event fault grant inherited is observed outcome parent policy predicate
+    rules_hash state_digest workspace; object: action answerer asked_by changes child context counters decision dropped error event fault grant inherited invocation is observed outcome parent policy predicate
     provider_state provider_state.target repair report result returned.error served_by usage value withheld; objects: addresses blocked bring_up checks confinement returned.content dropped_targets effects exchanges files flow members messages properties provider_states seen
-    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; text: blob_line.bytes members.bytes flow.action flow.call tool_calls.fault repair.original decision.policy blocked.target
-    dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event; hash?: malformed.raw_hash;
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words labels left_out matched notices parameters scopes steps tools_changed warnings; numbers: discarded; text: blob_line.bytes members.bytes flow.action flow.call invocation.fault tool_calls.fault repair.original decision.policy blocked.target
+    dropped_targets.target properties.value server_headers.value text.value interrupted.value unavailable.value; object?: entry.event canonical_message; text?: failure_code; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value off.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {
       const [type, keys] = row.split(":");
@@ -71,6 +71,7 @@ const transcript = (() => {
     text: isText,
     hash: (value) => isText(value) && /^[0-9a-f]{64}$/.test(value),
     number: (value) => typeof value === "number",
+    numbers: (value) => Array.isArray(value) && value.every((one) => typeof one === "number"),
     truth: (value) => typeof value === "boolean",
     object: isObject,
     objects: (value) => Array.isArray(value) && value.every(isObject),
@@ -79,6 +80,9 @@ const transcript = (() => {
   };
   // Where a {kind, value} stands.
   const KINDS = new Set(["action.effects", "event.event", "returned.content", "tool_returned.outcome", "confinement.is", "effect_lost.value"]);
+
+  // The keys that may have no value.
+  const NULLABLE = new Set(["event", "raw_hash", "canonical_message", "failure_code"]);
 
   const encoder = new TextEncoder();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -142,10 +146,12 @@ const transcript = (() => {
         checkKeys(inner, key === "value" ? kind : key, here);
       }
       for (const key of row) hold(key.endsWith("?") || Object.hasOwn(value, key), () => `${name}: no ${key}`);
+      const either = (value.canonical_message === null) !== (value.failure_code === null);
+      hold(name !== "result" || either, () => `${name}: a message or a failure code, and not both`);
     } else if (typeof value === "number") {
       hold(Number.isSafeInteger(value) && value >= 0, () => `${name}: not a whole number from 0 to 2^53 - 1`);
     }
-    hold(value !== null || name === "event" || name === "raw_hash", () => `${name}: null`);
+    hold(value !== null || NULLABLE.has(name), () => `${name}: null`);
   }
 
   // BLAKE3 in derive-key mode over fields, each behind its length.

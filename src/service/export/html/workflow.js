@@ -38,7 +38,7 @@ const readWorkflow = (() => {
   }
 
   function read(lines) {
-    const { grouped, counted, words } = readRun([]);
+    const { collapsed, grouped, counted, words } = readRun([]);
     const run = { workflow: true, entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {}, steps: new Map() };
     let at = 0;
     const take = (line) => {
@@ -66,7 +66,7 @@ const readWorkflow = (() => {
       const more = [begun.length ? `begins ${begun.join(", ")}` : "", action.note, ended ? `${action.outcome.class} (${action.outcome.code})` : ""];
       const tone = said.tone ?? (ended ? (action.outcome.class === "COMPLETED" ? "good" : "bad") : "");
       run.entries.push({
-        seq: action.seq, line: line.number, action, event: record.event, hash: String(record.hash), at, text: line.text, counted: at, took: at - before, tokens: 0, total: 0,
+        seq: action.seq, line: line.number, action, event: record.event, hash: String(record.hash), at, text: line.text, said: said.text, counted: at, took: at - before, tokens: 0, total: 0,
         states: action.from !== action.to ? `${action.from} → ${action.to}` : action.kind === "seal" ? "seal" : action.to,
         what: [said.text, ...more].filter(Boolean).join(" · "), chip: said.chip, tone, quiet: !event && !begun.length && action.kind !== "seal",
         decision: Boolean(begun.length || said.chip || ended || ["start", "seal"].includes(action.kind) || event?.kind === "step_ended"),
@@ -92,7 +92,9 @@ const readWorkflow = (() => {
     }
     const ends = contract.steps?.at(-1), answers = [...run.steps.values()].findLast((step) => step.place === ends?.id);
     const outcome = last?.action.outcome;
+    const failed = outcome && outcome.class !== "COMPLETED" && run.entries.find(({ event, tone }) => event && tone === "bad");
     return Object.assign(run, {
+      cause: failed ? failed.said : "", time: collapsed({ spans: run.spans, total: at }),
       lanes: { model: "prompts and agents", tool: "tools" }, outcome, used, total: at, waited: 0, sealed: last?.action.kind === "seal", cost: "", grouped, counted, words,
       answer: outcome?.class === "COMPLETED" && answers?.state === "done" ? answers.text : undefined,
       cameFrom: ({ run_id: id }) => `from ${id}`,
