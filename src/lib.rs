@@ -121,8 +121,8 @@ pub mod host {
     };
     pub use monolith_host::telemetry::{
         AccountingLine, AccountingStatus, AccountingTokens, AgentResult, AwaitedApproval,
-        CostSource, ExitTag, FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage,
-        ToolLine,
+        CostSource, ExitTag, FinalReport, LlmLine, LogLine, ReportStatus, ResultCounters,
+        ResultMessage, Severity, ToolLine,
     };
     pub use monolith_host::tools::HostTool;
 }

@@ -39,6 +39,7 @@ use super::commands::profile::ProfileCommand;
 use super::commands::replay::ReplayArgs;
 use super::commands::resume::ResumeArgs;
 use super::commands::run::RunArgs;
+use super::commands::session::SessionArgs;
 use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
 use super::commands::trust::TrustArgs;
@@ -122,7 +123,10 @@ const TOPICS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Models", &["model", "corpus"]),
-    ("More", &["demo", "migrate", "completions", "man"]),
+    (
+        "More",
+        &["demo", "session", "migrate", "completions", "man"],
+    ),
 ];
 
 /// The commands of the short page.
@@ -242,6 +246,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run a demo: scripted model, real tool calls and transcript
     Demo(DemoArgs),
+    /// Run a session for a host in any language, over a pipe
+    Session(SessionArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Print the manual page or write all pages to a folder

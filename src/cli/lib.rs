@@ -19,6 +19,7 @@
 // The compiler proves that a future is `Send` through all that it awaits, down to the driver of the runtime.
 #![recursion_limit = "256"]
 
+mod ai_agent;
 mod args;
 mod commands;
 mod context;

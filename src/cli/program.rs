@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::ai_agent::as_run;
 use crate::args::{Cli, Command};
 use crate::commands;
 use crate::commands::drive::print_result;
@@ -17,9 +18,10 @@ use crate::context::judged::say_judged;
 use crate::context::panics::on_panic;
 use crate::context::root::{given_root, variable};
 use crate::log;
-use crate::tips::{as_run, with_tip};
+use crate::tips::with_tip;
 use crate::ui::progress::watched;
 use crate::ui::screen::Screen;
+use crate::ui::stdout::stdout;
 use monolith_host::driver::Environment;
 use monolith_host::telemetry::AgentResult;
 use monolith_host::tools::{confine, supervise};
@@ -116,6 +118,8 @@ fn perform(
     }
     let accounting = cli.command.accounting();
     let is_quiet = accounting.quiet;
+    // A conversation is for people: what the machine does is shown to those who ask for it.
+    let shows_transitions = accounting.verbose || !matches!(cli.command, Command::Chat(_));
     let note = move |name: &str, note: &str| {
         if !is_quiet {
             screen.note(&format!("note: {}: {}", line(name), line(note)));
@@ -134,6 +138,7 @@ fn perform(
         accounting,
         screen,
         service: service.ready(note),
+        shows_transitions,
         // Beside a stream on a terminal there must be a place for what is said of it.
         streams: for_people && screen.is_shown() && screen.is_watched(),
     };
@@ -177,6 +182,7 @@ fn perform(
         Command::Init(args) => commands::init::init(&app, &args),
         Command::Doctor(args) => commands::doctor::doctor(&app, &args),
         Command::Demo(args) => commands::demo::demo(&app, &args),
+        Command::Session(args) => commands::session::session(&app, &args),
         Command::Completions(args) => {
             commands::completions::completions(&app, &args, Cli::visible())
         }
@@ -192,13 +198,13 @@ fn perform(
 }
 
 /// Parses the command line. An agent file given instead of a command is run: its first line may be `#!/usr/bin/env monolith`
-/// (001 §2).
+/// (001 §2). So is every other command line of ai-agent (001 §11).
 fn parsed(given: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error>) {
     let parsed = Cli::try_parse_from(&given);
     let Some(again) = parsed
         .as_ref()
         .err()
-        .and_then(|fault| as_run(fault, &given))
+        .and_then(|fault| as_run(fault, &given, &Cli::command()))
     else {
         return (given, parsed);
     };
@@ -209,7 +215,7 @@ fn parsed(given: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error>) {
 /// Help and version are answers; anything else is a bad argument, for which clap's own code is 2 and ours is 4.
 fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     if !fault.use_stderr() {
-        return match fault.print() {
+        return match stdout().map(drop).and_then(|()| fault.print()) {
             Ok(()) => Exit::OK,
             Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Exit::OK,
             Err(reason) => {

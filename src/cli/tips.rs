@@ -45,27 +45,6 @@ const MOST_OF_A_TASK: usize = 40;
 /// Commands that take a text of several words as one argument.
 const WITH_TEXT: [&str; 2] = ["run", "continue"];
 
-/// The command line with `run` before the file of an agent (`.ai`) that is given in place of a command; `None` if there is none.
-pub(super) fn as_run(fault: &clap::Error, given: &[OsString]) -> Option<Vec<OsString>> {
-    if fault.kind() != ErrorKind::InvalidSubcommand {
-        return None;
-    }
-    let word = typed(fault, ContextKind::InvalidSubcommand)?;
-    let path = Path::new(&word);
-    let is_agent = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("ai"));
-    if !is_agent || !path.is_file() {
-        return None;
-    }
-    let at = given
-        .iter()
-        .position(|given| given.as_os_str() == word.as_str())?;
-    let mut again = given.to_vec();
-    again.insert(at, "run".into());
-    Some(again)
-}
-
 /// The error with a tip that fits contracts better than clap's own, where there is one.
 pub(super) fn with_tip(
     mut fault: clap::Error,
@@ -123,9 +102,20 @@ pub(super) fn with_tip(
         let tips = vec![StyledStr::from(tip)];
         fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
         // A key that is spelt like it is nearer than any option.
-        fault.remove(ContextKind::SuggestedArg);
+        if fault.remove(ContextKind::SuggestedArg).is_some() {
+            // The usage shows that option, too.
+            let usage = ContextValue::StyledStr(usage(given, program));
+            fault.insert(ContextKind::Usage, usage);
+        }
     }
     fault
+}
+
+/// The usage of the command that is called.
+fn usage(given: &[OsString], program: &clap::Command) -> StyledStr {
+    let mut built = program.clone();
+    built.build();
+    called(given, &built).clone().render_usage()
 }
 
 /// Returns the text typed for that kind.
@@ -435,6 +425,16 @@ mod tests {
         for none in ["frobnicate", "status", "ls"] {
             check(&format!("monolith {none}"), None);
         }
+    }
+
+    #[test]
+    fn the_usage_below_a_tip_does_not_show_another_option() {
+        let given = ["monolith", "run", "a.ai", "--trace-sdk"].map(OsString::from);
+        let program = Cli::command();
+        let fault = program.clone().try_get_matches_from(&given).unwrap_err();
+        let text = with_tip(fault, &given, &program).render().to_string();
+        assert!(text.contains("Usage: monolith run [OPTIONS] "), "{text}");
+        assert!(!text.contains("--trace-mcp ["), "{text}");
     }
 
     #[test]

@@ -85,11 +85,13 @@ fn one(app: &App, call: &WaitingApproval, out: &mut String) {
     let length = format!("  {}{hidden}", counted(call.arguments.len(), "byte"));
     let _ = writeln!(out, "{}", dim(&shortened(&length, width)));
     let _ = writeln!(out, "{}", dim(&format!("  blake3 {}", call.arguments_hash)));
-    let model = call.models.first().map_or("", String::as_str);
+    // The run of a step that is one call asks no model.
+    let model = call.models.first();
+    let model = model.map_or_else(String::new, |model| format!(", {}", line(model)));
     let rule = call.asked_by.as_ref();
     let rule = rule.map_or_else(String::new, |rule| format!("asked by {rule}"));
     let contract = call.contract_hash.short(12);
-    let by = format!("  {since}, {}, contract {contract}", line(model));
+    let by = format!("  {since}{model}, contract {contract}");
     let beside = format!("{by}, {rule}");
     // The rule is not cut: it says why a person is asked.
     if rule.is_empty() || cells(&beside) > width {

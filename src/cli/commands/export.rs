@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::context::app::App;
 use crate::context::departed::warn;
-use crate::ui::whole::Whole;
+use crate::ui::stdout::stdout;
 use monolith_host::store::ExportError;
 use monolith_service::error::ServiceError;
 use monolith_service::error::system::SystemFault;
@@ -46,7 +46,7 @@ pub(crate) struct ExportArgs {
     /// Default: the format of the extension of FILE, else jsonl. An unknown extension is refused.
     #[arg(long, hide_possible_values = true, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// Output file, or folder with --tree (default: stdout)
+    /// Output file or -, or folder with --tree (default: stdout)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing file
@@ -95,6 +95,12 @@ impl From<ExportFormat> for ExportForm {
 
 /// `monolith export`.
 pub(crate) fn export(app: &App, args: &ExportArgs) -> Result<Exit, ServiceError> {
+    let mut args = args.clone();
+    // As for other programs, and no file of that name.
+    args.output = args
+        .output
+        .filter(|output| args.tree || output.as_os_str() != "-");
+    let args = &args;
     // The files of a tree are named after their runs.
     let output = args.output.as_deref().filter(|_| !args.tree);
     let form = args.format.map(ExportForm::from);
@@ -191,6 +197,7 @@ fn export_one(
             {
                 0
             }
+            Err(ServiceError::Export(ExportError::Io(fault))) => return Err(fault.into()),
             written => written?,
         },
     };
@@ -205,7 +212,7 @@ fn export_one(
 
 /// Writes to standard output.
 fn write_out(export: Export) -> Result<usize, ServiceError> {
-    let mut out = BufWriter::new(Whole(io::stdout().lock()));
+    let mut out = BufWriter::new(stdout()?);
     let left_out = export.write_to(&mut out)?;
     out.flush()?;
     Ok(left_out)

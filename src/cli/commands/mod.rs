@@ -34,6 +34,7 @@ pub(crate) mod profile;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod session;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod trust;

@@ -1,5 +1,6 @@
 //! `monolith resume`: resumes a recorded run under the contract file that it was begun with.
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,6 +75,8 @@ pub(crate) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, ServiceErr
         return resume_all(app, args);
     };
     args.limits.refused_unless("--all")?;
+    // Where nobody can be asked, a call that waits is left to `approve`: it may have waited for days.
+    args.leaving.no_wait |= !(app.screen.is_watched() && io::stdin().is_terminal());
     let terms = args.end_terms();
     let had_ended = match app.run(&run)? {
         Source::Run(run_id, reader) if !reader.is_open(&run_id)? => Some(run_id),

@@ -44,12 +44,13 @@ pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, ServiceError> {
         return Ok(Exit::OK);
     }
     let (mut out, mut left) = (String::new(), 0_usize);
+    let width = if args.dry_run { 17 } else { 13 };
     for file in &undone.files {
-        let (word, why) = words(file.restored.as_ref());
+        let (word, why) = words(file.restored.as_ref(), args.dry_run);
         left += usize::from(why.is_some());
         let why = why.map_or_else(String::new, |why| format!(": {}", line(&why)));
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "{word:<13}  {}{why}", line(&file.path));
+        let _ = writeln!(out, "{word:<width$}  {}{why}", line(&file.path));
     }
     out.push_str(&more);
     // A command may do anything.
@@ -66,9 +67,12 @@ pub(crate) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, ServiceError> {
     }
     let changed = undone.files.len();
     let of = counted(changed, "file");
-    let were = if changed == 1 { "was" } else { "were" };
-    app.screen
-        .write_err(&format!("{left} of {of} {were} not restored\n"));
+    let were = match changed {
+        _ if args.dry_run => "would not be restored",
+        1 => "was not restored",
+        _ => "were not restored",
+    };
+    app.screen.write_err(&format!("{left} of {of} {were}\n"));
     Ok(Exit::FAILED)
 }
 
@@ -125,12 +129,17 @@ fn changed_below(app: &App, undone: &Undone) -> String {
     notes
 }
 
-/// Returns the state of a file, and the reason if it was not restored.
-fn words(end: Option<&Restored>) -> (&'static str, Option<String>) {
-    let not = |why: &str| ("NOT RESTORED", Some(why.to_owned()));
+/// Returns the state of a file, and the reason if it was not restored. A dry run has done nothing: it says what would be done.
+fn words(end: Option<&Restored>, dry_run: bool) -> (&'static str, Option<String>) {
+    let [done, removed, left] = if dry_run {
+        ["would restore", "would remove", "WOULD NOT RESTORE"]
+    } else {
+        ["restored", "removed", "NOT RESTORED"]
+    };
+    let not = |why: &str| (left, Some(why.to_owned()));
     match end {
-        Some(Restored::Done) => ("restored", None),
-        Some(Restored::Removed) => ("removed", None),
+        Some(Restored::Done) => (done, None),
+        Some(Restored::Removed) => (removed, None),
         Some(Restored::AsBefore) => ("as before", None),
         Some(Restored::ChangedSince) => not("something else has changed it since the run"),
         Some(Restored::NotKept) => not("its earlier content was not kept, or was erased"),

@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 use monolith_core::message::RunId;
-use monolith_host::store::{Durability, NEWEST};
+use monolith_host::store::Durability;
 use monolith_service::list::outcome_names::{FAMILIES, is_outcome, names};
-use monolith_service::source::is_named_as_transcript;
+use monolith_service::source::new_run_id;
 use monolith_service::text::numbers::counted;
 
 /// The durability of an entry.
@@ -70,14 +70,9 @@ pub(crate) fn limit(text: &str) -> Result<usize, String> {
         .map_err(|_| "expected a number, such as 20; 0 shows all".to_owned())
 }
 
-/// The name of a run that is to be made. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.
+/// The name of a run that is to be made.
 pub(crate) fn run_id(text: &str) -> Result<RunId, String> {
-    if text == NEWEST || is_named_as_transcript(text) {
-        return Err(format!(
-            "`{text}` means something else: `{NEWEST}` is the newest run, and what ends in .jsonl is a file"
-        ));
-    }
-    RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
+    new_run_id(text)
 }
 
 /// Parses the reason for erasing or deleting.

@@ -56,7 +56,7 @@ pub(crate) struct KeptArgs {
     /// run of its chain
     #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = written())]
     pub(crate) save_all: Option<PathBuf>,
-    /// Save a snapshot of the session as ORIGIN.json.gz in this folder
+    /// Save a snapshot of the session as UUID.json.gz in this folder
     #[arg(long, hide_short_help = true, value_name = "DIR", value_parser = written())]
     pub(crate) sessions_dir: Option<PathBuf>,
     /// Print the tree of turns, requests and calls on stderr at the end

@@ -13,6 +13,8 @@ pub(crate) struct App {
     pub(crate) accounting: AccountingArgs,
     pub(crate) screen: Screen,
     pub(crate) service: Service,
+    /// True if each transition of a run is shown to a person who watches it.
+    pub(crate) shows_transitions: bool,
     /// True if an answer is shown while it arrives.
     pub(crate) streams: bool,
 }

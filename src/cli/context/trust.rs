@@ -4,15 +4,21 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::app::App;
-use super::ask::answer;
+use super::ask::{fresh_answer, key};
 use super::reach::listed;
+use crate::ui::diff::{compared, unified};
 use monolith_core::contract::{ContractSpec, FileTrust, WorkflowSpec};
 use monolith_host::driver::Reach;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
+use monolith_service::secrets::without_secrets;
 use monolith_service::text::escape::line;
-use monolith_service::untrusted::{ReachedBelow, Untrusted, UntrustedCause};
+use monolith_service::text::numbers::counted;
+use monolith_service::untrusted::{ChangedFile, ReachedBelow, Untrusted, UntrustedCause};
+
+/// Maximum number of changed lines that are shown.
+const CHANGED_LINES: usize = 200;
 
 /// Does work that reads a contract. Where files need trust, the person at the terminal is shown what they reach and asked; after a yes the
 /// work is done again.
@@ -92,8 +98,37 @@ fn is_trusted(app: &App, found: &Untrusted) -> Result<bool, ServiceError> {
     let reach = listed_whole(app, &found.reach, &found.below);
     app.screen
         .write_err(&format!("{said}. A run of {run_of} {reach}"));
-    let said = answer(app, &format!("Trust {asked} {as_now} now? [y/N] "))?;
+    let question = format!("Trust {asked} {as_now} now? [y/N] ");
+    let (changes, is_whole) = changes(&found.changed, &shown);
+    app.screen.write_err(&changes);
+    // One key is enough for a person who has seen the whole change.
+    if is_whole && found.is_edited {
+        return Ok(matches!(key(app, &question)?, Some('y' | 'Y')));
+    }
+    let said = fresh_answer(app, &question)?;
     Ok(matches!(said.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// The lines that changed since a person trusted the files, and true if all of them are shown.
+fn changes(changed: &[ChangedFile], shown: &dyn Fn(&Path) -> String) -> (String, bool) {
+    let mut out = String::new();
+    let (mut room, mut left_out) = (CHANGED_LINES, 0_usize);
+    for file in changed {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{} changed since you trusted it:", shown(&file.path));
+        for text in unified(&compared(&file.before, &file.now)) {
+            if room == 0 {
+                left_out += 1;
+                continue;
+            }
+            room -= 1;
+            let _ = writeln!(out, "  {}", without_secrets(&text));
+        }
+    }
+    if left_out > 0 {
+        let _ = writeln!(out, "  {} of the change", counted(left_out, "more line"));
+    }
+    (out, left_out == 0)
 }
 
 /// Lists what a contract and the agents below it reach, for people.

@@ -2,11 +2,13 @@
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 
+pub(crate) mod diff;
 pub(crate) mod entry_row;
 pub(crate) mod fault;
 pub(crate) mod progress;
 pub(crate) mod runs_progress;
 pub(crate) mod screen;
+pub(crate) mod stdout;
 pub(crate) mod streamed;
 pub(crate) mod when;
 pub(crate) mod whole;

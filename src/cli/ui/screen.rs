@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use super::fault::{self, Snippet};
+use super::stdout::stdout;
 use super::whole::Whole;
 use super::wrap::wrapped;
 use monolith_host::driver::Environment;
+use monolith_host::telemetry::{LogLine, Severity};
 use monolith_service::text::command::KEPT;
 use monolith_service::text::escape;
 
@@ -43,6 +45,7 @@ pub(crate) enum Style {
     Bold,
     Dim,
     Good,
+    Warn,
 }
 
 impl Screen {
@@ -96,6 +99,17 @@ impl Screen {
         self.err.paint(style, text)
     }
 
+    /// A line of `--verbose` for stderr in the colour of its severity (001 §1), where colours are wanted there.
+    pub(crate) fn paint_log(self, logged: &LogLine) -> String {
+        let style = match logged.severity {
+            Severity::Error => Style::Bad,
+            Severity::Warning => Style::Warn,
+            Severity::Final => Style::Bold,
+            Severity::Verbose | Severity::Thinking => Style::Dim,
+        };
+        self.paint(style, &escape::line(&logged.to_string()))
+    }
+
     /// Text for stdout in that style, where colours are wanted there.
     pub(crate) fn paint_out(self, style: Style, text: &str) -> String {
         self.out.paint(style, text)
@@ -138,36 +152,39 @@ impl Screen {
 
     /// Writes to stdout as it is: what is copied from there must be what it was.
     pub(crate) fn out_whole(self, text: &str) -> io::Result<()> {
-        match self.out.write(text) {
-            Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written,
-        }
+        unless_gone(self.out.write(text))
     }
 
     /// Writes text that comes from a model to stdout: as it is into a pipe, escaped onto a terminal.
     pub(crate) fn out_foreign(self, text: &str) -> io::Result<()> {
+        unless_gone(self.answer(text))
+    }
+
+    /// [`Self::out_foreign`] for a reader who must have it: one that has gone away is an error.
+    pub(crate) fn answer(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
-            self.out_whole(&escape::text(text))
+            self.out.write(&escape::text(text))
         } else {
-            self.out_whole(text)
+            self.out.write(text)
         }
     }
 
     /// Writes one JSON document and a line feed to stdout.
     pub(crate) fn out_json(self, document: &impl serde::Serialize) -> io::Result<()> {
+        unless_gone(self.answer_json(document))
+    }
+
+    /// [`Self::out_json`] for a reader who must have it: one that has gone away is an error.
+    pub(crate) fn answer_json(self, document: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(document).map_err(io::Error::from)?;
         text.push('\n');
-        self.out_json_text(&text)
+        self.out_json_read(&text)
     }
 
     /// Writes JSON text to stdout as the same JSON: without unsafe characters onto a terminal; into a pipe, which may end at one,
     /// without control characters and directions.
     pub(crate) fn out_json_text(self, text: &str) -> io::Result<()> {
-        if self.out.is_terminal {
-            self.out_whole(&escape::json(text))
-        } else {
-            self.out_whole(&escape::piped_json(text))
-        }
+        unless_gone(self.out_json_read(text))
     }
 
     /// [`Self::out_json_text`] for a reader who must have it: one that has gone away is an error.
@@ -182,6 +199,14 @@ impl Screen {
     /// True if stdout is a terminal.
     pub(crate) const fn is_shown(self) -> bool {
         self.out.is_terminal
+    }
+}
+
+/// Ignores the error of a reader that has gone away.
+fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 
@@ -210,7 +235,7 @@ impl Stream {
         if self.is_err {
             return Whole(io::stderr().lock()).write_all(text.as_bytes());
         }
-        let mut stdout = Whole(io::stdout().lock());
+        let mut stdout = stdout()?;
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
     }
@@ -258,6 +283,7 @@ impl Stream {
             Style::Bold => "1",
             Style::Dim => "2",
             Style::Good => "32",
+            Style::Warn => "33",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }

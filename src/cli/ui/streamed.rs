@@ -48,7 +48,7 @@ impl Streamed {
         };
         let kept = view.request(inference).and_then(|request| request.kept);
         if kept == Some(false) {
-            self.discard(screen, "is of a failed attempt");
+            self.discard(screen, "belongs to a failed attempt");
         }
     }
 
@@ -61,7 +61,7 @@ impl Streamed {
             .request(inference)
             .is_none_or(|request| request.kept.is_none())
         {
-            self.discard(screen, "is of an attempt that was left");
+            self.discard(screen, "belongs to an unfinished attempt");
         }
     }
 

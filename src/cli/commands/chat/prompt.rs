@@ -160,6 +160,7 @@ pub(super) enum Wish<'l> {
     Cost,
     /// A word that ends other programs, without the slash.
     EndWord(&'l str),
+    Forget,
     Help,
     /// A command with something behind it: none takes that.
     NoArgument(&'l str),
@@ -179,6 +180,7 @@ impl<'l> Wish<'l> {
         let command = match word {
             "" => Self::Nothing,
             "/cost" => Self::Cost,
+            "/forget" => Self::Forget,
             "/help" => Self::Help,
             "/exit" | "/quit" => Self::Quit,
             "/show" => Self::Show,
@@ -209,6 +211,7 @@ mod tests {
         check("  ", Wish::Nothing);
         check(" /quit ", Wish::Quit);
         check("/exit", Wish::Quit);
+        check("/forget", Wish::Forget);
         check("/undo", Wish::Undo);
         check("/frob", Wish::Unknown("/frob"));
         check("/etc/hosts", Wish::Send("/etc/hosts"));

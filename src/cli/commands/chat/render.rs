@@ -12,7 +12,8 @@ use monolith_service::text::numbers::{counted, grouped, seconds};
 pub(super) const HELP: &str = "\
 /show    the last run
 /tools   what the model may call
-/undo    forget the last message and its answer
+/undo    revert the file changes of the last message; again: of the one before
+/forget  forget the last message and its answer
 /cost    what this conversation has used
 /quit    the end, as /exit and Ctrl-D
 Ctrl-C   asks the answer to come to its end; a second one ends it at once
@@ -48,22 +49,30 @@ pub(super) fn tools_text(contract: &ExecutionContract) -> String {
     out
 }
 
-/// Reports an undone message: its run, and the run before it.
-pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
+/// Reports a forgotten message: its run, and the run before it. `undos` is how many times `/undo` has to be typed for
+/// its file changes.
+pub(super) fn forgotten_text(
+    gone: Option<&Turn>,
+    last: Option<&Turn>,
+    undos: Option<usize>,
+) -> String {
     let Some(gone) = gone else {
-        return "nothing to undo\n".to_owned();
+        return "nothing to forget\n".to_owned();
     };
     let next = match last {
         Some(last) => format!("continues run {}", last.run_id),
         None => "starts a new conversation".to_owned(),
     };
-    let stays = if gone.executed {
-        format!(
-            "changes made by its tools remain; monolith undo {} reverts file changes made by built-in tools\n",
-            gone.run_id
-        )
-    } else {
-        String::new()
+    let stays = match undos {
+        _ if !gone.executed => String::new(),
+        Some(1) => {
+            "changes made by its tools remain; /undo reverts file changes made by built-in tools\n"
+                .to_owned()
+        }
+        Some(undos) => format!(
+            "changes made by its tools remain; /undo reverts those of later runs first, and its own when typed {undos} times\n"
+        ),
+        None => "changes made by its tools remain, except those that /undo reverted\n".to_owned(),
     };
     format!(
         "run {} is removed from this conversation; the next message {next}\n{stays}",

@@ -8,7 +8,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::prompt::{Prompt, Typed, Wish};
-use super::render::{HELP, opening_text, tools_text, undone_text, used_text};
+use super::render::{HELP, forgotten_text, opening_text, tools_text, used_text};
 use crate::commands::continuation::drive_next;
 use crate::commands::contract::preview_on;
 use crate::commands::drive::{
@@ -16,6 +16,7 @@ use crate::commands::drive::{
     report_message,
 };
 use crate::commands::show::{ShowArgs, show};
+use crate::commands::undo::{UndoArgs, undo};
 use crate::context::app::App;
 use crate::context::fault::show_error;
 use crate::context::interrupts;
@@ -200,6 +201,7 @@ impl Chat<'_> {
             Wish::Cost => Ok(self.app.screen.out(&used_text(&self.talk.used))?),
             Wish::Show => self.show(),
             Wish::Tools => self.tools(),
+            Wish::Forget => self.forget(),
             Wish::Undo => self.undo(),
             Wish::EndWord(word) => {
                 let note = format!("{word} was not sent; /{word} ends the conversation\n");
@@ -273,9 +275,23 @@ impl Chat<'_> {
         Ok(preview_on(&self.runtime, self.app, &file, spec, true)?.contract)
     }
 
-    fn undo(&mut self) -> Result<(), ServiceError> {
-        let gone = self.talk.undo();
-        let text = undone_text(gone.as_ref(), self.talk.turn());
+    fn forget(&mut self) -> Result<(), ServiceError> {
+        let gone = self.talk.forget();
+        let undos = gone
+            .as_ref()
+            .and_then(|gone| self.talk.undos_to(&gone.run_id));
+        let text = forgotten_text(gone.as_ref(), self.talk.turn(), undos);
         Ok(self.app.screen.out(&text)?)
+    }
+
+    fn undo(&mut self) -> Result<(), ServiceError> {
+        let Some(run) = self.talk.to_undo().map(ToString::to_string) else {
+            return Ok(self.app.screen.out("nothing to undo\n")?);
+        };
+        let dry_run = false;
+        // What could not be restored is named, and stays so.
+        undo(self.app, &UndoArgs { run, dry_run })?;
+        self.talk.undone();
+        Ok(())
     }
 }

@@ -22,6 +22,7 @@ use monolith_core::contract::{
 use monolith_core::kernel::CheckName;
 use monolith_core::message::AgentMessage;
 use monolith_host::driver::{Preview, Unmatched};
+use monolith_host::telemetry::{ExitTag, LogLine, Severity};
 use monolith_service::check::contract::{self, CheckRefused, ContractCheck, ContractRequest};
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
@@ -158,7 +159,13 @@ pub(crate) fn check_file(
     json: bool,
 ) -> Result<Exit, ServiceError> {
     let checked = runtime()?.block_on(contract::check_of_run(app, file, read));
-    report_check(app, file, checked, json)
+    let exit = report_check(app, file, checked, json)?;
+    if exit.0 == 0 && app.accounting.verbose {
+        let tag = format!("{} fatal=false: no model was asked", ExitTag::DryRun);
+        let tag = app.screen.paint_log(&LogLine::new(Severity::Verbose, tag));
+        app.screen.write_err(&format!("{tag}\n"));
+    }
+    Ok(exit)
 }
 
 fn report_check(

@@ -6,6 +6,7 @@ use super::args::ContractArgs;
 use super::preview::refuse_file;
 use crate::context::app::App;
 use crate::context::runtime::runtime;
+use crate::context::trust::listed_whole;
 use crate::ui::screen::Style;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
@@ -76,6 +77,8 @@ pub(super) fn check_workflow(
         counted(report.steps_in_file, "step"),
         report.definition_hash
     );
+    let own = report.reaches.clone().unwrap_or_default();
+    out.push_str(&listed_whole(app, &own, &report.agents_below));
     app.screen.out(&out)?;
     Ok(exit)
 }

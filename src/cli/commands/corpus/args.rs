@@ -14,7 +14,8 @@ pub(crate) enum CorpusCommand {
     Run(CorpusRunArgs),
     /// List the evidence for each sentence of the contracts
     ///
-    /// Lists every sentence of the source contracts with the cases and tests that show it. Fails if a sentence has none.
+    /// Lists every sentence of the source contracts with the cases and tests that show it. Fails if a sentence
+    /// has none, if its cases pass whatever the program does, or if they have changed since that was tried.
     Coverage(CorpusCoverageArgs),
     /// Check recorded provider responses
     ///

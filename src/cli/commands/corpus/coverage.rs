@@ -24,18 +24,19 @@ pub(crate) fn coverage(app: &App, args: &CorpusCoverageArgs) -> Result<Exit, Ser
     } else {
         app.screen.out(&coverage_text(app.screen, &coverage))?;
     }
-    Ok(if coverage.gaps.is_empty() {
+    Ok(if coverage.gaps.is_empty() && coverage.untried.is_empty() {
         Exit::OK
     } else {
         Exit::FAILED
     })
 }
 
-/// Leaves the sentences whose id begins with `filter`, and the gaps of those.
+/// Leaves the sentences whose id begins with `filter`, with their gaps and those that no change was tried on.
 fn keep(coverage: &mut Coverage, filter: &str) {
     for subject in &mut coverage.subjects {
         subject.sentences.retain(|s| s.id.starts_with(filter));
     }
     coverage.subjects.retain(|s| !s.sentences.is_empty());
     coverage.gaps.retain(|gap| gap.contains(filter));
+    coverage.untried.retain(|id| id.starts_with(filter));
 }

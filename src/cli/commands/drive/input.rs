@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::context::app::App;
+use monolith_core::message::without_bom;
 use monolith_host::store::{is_handed_in, open_given};
 use monolith_service::contract_file::look_for_agent_file;
 use monolith_service::contract_file::prompt::Prompt;
@@ -214,12 +215,12 @@ fn text_of(input: impl Read, from: TextSource) -> Result<String, ServiceError> {
         let reason = "it is longer than 2 MiB".to_owned();
         return Err(InputFault::Task { from, reason }.into());
     }
-    let mut text = String::from_utf8(bytes).map_err(|fault| InputFault::Task {
+    let text = String::from_utf8(bytes).map_err(|fault| InputFault::Task {
         from,
         reason: fault.utf8_error().to_string(),
     })?;
-    text.truncate(text.trim_end_matches(['\r', '\n']).len());
-    Ok(text)
+    let text = without_bom(&text).trim_end_matches(['\r', '\n']);
+    Ok(text.to_owned())
 }
 
 fn unreadable(from: TextSource, fault: &io::Error) -> ServiceError {

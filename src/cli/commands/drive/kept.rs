@@ -4,12 +4,12 @@
 use crate::context::fault::show_error;
 use monolith_service::drive::ended::Ended;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::context::app::App;
 use monolith_core::message::RunId;
 use monolith_host::store::{judge_folder, judge_new_folder, judge_regular};
-use monolith_host::telemetry::{AgentResult, BillingFile, SessionSnapshot, SnapshotReason};
+use monolith_host::telemetry::{AgentResult, SessionSnapshot, SnapshotReason};
 use monolith_service::drive::overwritten::overwritten;
 use monolith_service::drive::own_file::{put, write};
 use monolith_service::drive::snapshots;
@@ -151,14 +151,9 @@ fn unwritable(app: &App, sessions: Option<&Path>) -> Vec<ServiceError> {
     let files = kept.save.iter().filter_map(|path| beside(path));
     let folders = [app.sessions_dir(sessions), kept.save_all.as_deref()];
     let folders = folders.into_iter().flatten().filter_map(within);
-    // The state folder, where the usual one is, is made with it.
-    let is_named = app.accounting.billing_file.is_some();
-    let is_made = |path: &PathBuf| !is_named && !path.parent().is_some_and(Path::is_dir);
-    let billing = app.billing_path().ok().filter(|path| !is_made(path));
-    let billing = billing.and_then(|path| BillingFile::refusal(&path).err());
     let faults = files.chain(folders);
     let faults = faults.map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into());
-    faults.chain(billing.map(ServiceError::from)).collect()
+    faults.chain(app.billing_refusal()).collect()
 }
 
 fn conversation(result: &AgentResult) -> Result<Vec<u8>, ServiceError> {

@@ -16,7 +16,7 @@ pub(crate) struct LeavingArgs {
     /// Suspend instead of waiting for approvals
     ///
     /// The run suspends once all its work in progress waits for approvals. Answer with `monolith approve`, then run `monolith
-    /// resume`. Always on with --contracts and --all.
+    /// resume`. Always on with --contracts and --all, and for `resume` without a terminal.
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// True if the command has these options.

@@ -26,5 +26,7 @@ pub(crate) use self::not_begun::print_result;
 pub(crate) use self::offer::offer_models;
 pub(crate) use self::question::shown;
 pub(crate) use self::recording::RecordingArgs;
-pub(crate) use self::report::{held_back, report, report_end, report_message, with_withheld};
+pub(crate) use self::report::{
+    held_back, report, report_end, report_message, unwritten, with_withheld,
+};
 pub(crate) use self::watched::Watched;

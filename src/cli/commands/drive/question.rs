@@ -2,10 +2,10 @@
 //! an answer is bound to. Asks no one.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use similar::{ChangeTag, TextDiff};
+use similar::ChangeTag;
 
+use crate::ui::diff::{compared, unified};
 use crate::ui::wrap::filled;
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::RunId;
@@ -17,13 +17,6 @@ use monolith_service::text::numbers::counted;
 const ARGUMENTS_AT: usize = 13;
 /// The most lines of changes that are shown. The arguments stand above it whole.
 const CHANGED_LINES: usize = 200;
-/// Lines around a change that are shown with it.
-const AROUND: usize = 3;
-/// Stands behind a line of a file that ends without a line feed.
-const UNENDED: &str = "\\ no line feed at the end";
-/// Time limit of the search for the fewest changed lines. After it, more lines than necessary may appear as changed, never
-/// fewer.
-const DIFF_PATIENCE: Duration = Duration::from_millis(300);
 
 /// The same of a run below the one that the person began: its name stands first, which is that for an answer from elsewhere.
 pub(super) fn shown_below(run_id: &RunId, shown: &str) -> String {
@@ -82,7 +75,7 @@ fn shown_changes(changes: &[FileChange], width: usize) -> String {
             let _ = writeln!(out, "  change     none: {path} holds that text already");
             continue;
         }
-        let diff = TextDiff::configure().timeout(DIFF_PATIENCE).diff_lines(
+        let diff = compared(
             change.before.as_deref().unwrap_or_default(),
             change.after.as_deref().unwrap_or_default(),
         );
@@ -114,21 +107,4 @@ fn shown_changes(changes: &[FileChange], width: usize) -> String {
         );
     }
     out
-}
-
-/// The lines of a unified diff. Each begins with its sign, so that no line of a file looks like one of monolith's.
-fn unified<'t>(diff: &'t TextDiff<'t, 't, 't, str>) -> Vec<String> {
-    let mut lines = Vec::new();
-    for hunk in diff.unified_diff().context_radius(AROUND).iter_hunks() {
-        lines.push(hunk.header().to_string());
-        for change in hunk.iter_changes() {
-            let text = change.value();
-            let text = text.strip_suffix('\n').unwrap_or(text);
-            lines.push(format!("{}{}", change.tag(), line(text)));
-            if change.missing_newline() {
-                lines.push(UNENDED.to_owned());
-            }
-        }
-    }
-    lines
 }

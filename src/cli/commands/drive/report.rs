@@ -1,5 +1,7 @@
 //! The end of a run for people and programs: how it ended, why, and what to type next.
 
+use std::io;
+
 use super::kept::keep;
 use super::not_begun::{print_result, result_of};
 use crate::context::app::App;
@@ -14,6 +16,7 @@ use monolith_service::drive::ended::Ended;
 use monolith_service::drive::typed_at::TypedAt;
 use monolith_service::drive::unanswered::approve_hint;
 use monolith_service::error::ServiceError;
+use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
 use monolith_service::remedy::{Commands, remedy_of};
 use monolith_service::text::escape::line;
@@ -32,8 +35,9 @@ pub(crate) fn report(
     match outcome.and_then(|ended| Ok(ended.naming_call_below(app)?)) {
         Ok(ended) => {
             let exit = Exit(ended.result.exit_code);
+            let mut written = Ok(());
             if json {
-                app.screen.out_json(&ended.result)?;
+                written = app.screen.answer_json(&ended.result);
             }
             if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
                 report_outcome(app, &ended);
@@ -42,14 +46,20 @@ pub(crate) fn report(
             report_summary(app, &ended.result);
             if !json && !ended.shown && ended.result.success {
                 let answer = ended.result.report_text().trim_end_matches('\n');
-                app.screen.out_foreign(&format!("{answer}\n"))?;
+                written = app.screen.answer(&format!("{answer}\n"));
             }
             keep(app, &ended)?;
+            written.map_err(|fault| unwritten(&fault, ended.result.run_id.as_ref()))?;
             Ok(exit)
         }
         Err(broken) => {
             match &broken.result {
-                Some(result) if json => app.screen.out_json(result)?,
+                Some(result) if json => {
+                    if let Err(fault) = app.screen.answer_json(result) {
+                        show_error(app.screen, &broken.error);
+                        return Err(unwritten(&fault, result.run_id.as_ref()));
+                    }
+                }
                 None if json => print_result(app.screen, &broken.error),
                 _ => {}
             }
@@ -67,11 +77,21 @@ pub(crate) fn report(
     }
 }
 
+/// The error of an answer that could not be written; its run is in the store.
+pub(crate) fn unwritten(fault: &io::Error, run_id: Option<&RunId>) -> ServiceError {
+    let reason = fault.to_string();
+    match run_id.cloned() {
+        Some(run_id) => SystemFault::AnswerUnwritten { reason, run_id }.into(),
+        None => io::Error::new(fault.kind(), reason).into(),
+    }
+}
+
 /// The exit tag and what was used, where somebody asks for it.
 fn report_summary(app: &App, result: &AgentResult) {
     if app.accounting.verbose {
         for summary_line in result.summary() {
-            app.screen.write_err(&format!("{}\n", line(&summary_line)));
+            let painted = app.screen.paint_log(&summary_line);
+            app.screen.write_err(&format!("{painted}\n"));
         }
     }
 }
@@ -103,12 +123,19 @@ pub(crate) fn report_message(
     if result.success {
         if !ended.shown {
             let answer = result.report_text().trim_end_matches('\n');
-            screen.out_foreign(&format!("{answer}\n"))?;
+            screen
+                .answer(&format!("{answer}\n"))
+                .map_err(|fault| unwritten(&fault, result.run_id.as_ref()))?;
         }
-        match end_line(ended) {
-            Some(end) if screen.is_watched() => screen.note(&screen.paint(Style::Dim, &end)),
-            Some(_) if app.accounting.verbose => report_outcome(app, ended),
-            _ => {}
+        // A person who talks to a model sees of the machine what is wrong, unless all of it is asked for.
+        let verbose = app.accounting.verbose;
+        let end = if verbose {
+            end_line(ended)
+        } else {
+            ended.flaw()
+        };
+        if let Some(end) = end.filter(|_| verbose || screen.is_watched()) {
+            screen.write_err(&format!("{}\n", screen.paint(Style::Dim, &end)));
         }
     } else {
         report_end(app, ended, typed_at);
@@ -156,8 +183,8 @@ pub(crate) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
                 Some((first, rest)) => &format!("{outcome}: {first}. {rest}"),
                 None => error,
             };
-            let places = (!places.is_empty()).then(|| format!("correct {places}"));
             let remedy = remedy.map(|remedy| remedy.words());
+            let places = (!places.is_empty()).then(|| format!("correct {places}"));
             let known = places.into_iter().chain(remedy).chain(held_back);
             let known: Vec<String> = known.collect();
             let help = if known.is_empty() {
@@ -245,17 +272,18 @@ fn next_of_suspended(app: &App, waits_for: Option<&AwaitedApproval>, run_id: &Ru
     let Some(awaited) = waits_for else {
         return format!("{resume} continues it");
     };
-    let (waiting, whose) = match &awaited.run_id {
-        Some(below) => (below, "a child run's call"),
-        None => (run_id, "its call"),
+    let (waiting, place) = match &awaited.run_id {
+        Some(below) => (below, " in a child run"),
+        None => (run_id, ""),
     };
+    let call = format!("call {} of {}{place}", awaited.call, line(&awaited.name));
     let approve = approve_hint(app, waiting, &app.brief_name(waiting.as_str()));
     let more = match awaited.more {
         0 => String::new(),
         1 => format!(" ({} has one more)", app.hint("approvals")),
         more => format!(" ({} has {more} more)", app.hint("approvals")),
     };
-    format!("{approve} answers {whose}{more}, then {resume} continues it")
+    format!("{approve} answers {call}{more}, then {resume} continues it")
 }
 
 /// The command that shows a run with the text that was held back.

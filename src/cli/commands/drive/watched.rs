@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::awaited::{running, waiting};
@@ -12,10 +13,10 @@ use crate::ui::screen::{Screen, Style};
 use crate::ui::streamed::Streamed;
 use crate::ui::wrap::cut;
 use monolith_core::kernel::{BringUpCause, EventKind};
-use monolith_core::message::{InferenceSeq, RunId};
+use monolith_core::message::InferenceSeq;
 use monolith_core::session::Control;
 use monolith_core::view::RunView;
-use monolith_host::telemetry::verbose_lines;
+use monolith_host::telemetry::{LogLine, thinking_line, verbose_lines};
 use monolith_service::drive::display::{Display, ShownEntry};
 use monolith_service::drive::follower::Follower;
 use monolith_service::service::hint;
@@ -26,6 +27,8 @@ use monolith_service::text::numbers::seconds;
 const PATIENCE_MS: u128 = 1000;
 /// Characters of what a tool reports of its call.
 const REPORT_CHARS: usize = 60;
+/// Indent of a child run below its parent.
+const INDENT: &str = "  ";
 /// Wipes the line that the cursor stands in.
 const WIPE: &str = "\r\u{1b}[2K";
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -35,27 +38,39 @@ const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 enum Cursor {
     AfterQuestion,
     AfterSpinner,
+    AfterThinking,
     #[default]
     LineStart,
 }
 
 /// Shows a run on the screen of a command.
 pub(crate) struct Watched {
-    cursor: Cursor,
-    /// True if the run is a child of the one that a person started.
-    is_child: bool,
+    /// True once the run has an entry; stays false for a workflow.
+    begun: bool,
+    /// Shared with its child runs: all of them write to the same screen.
+    cursor: Arc<Mutex<Cursor>>,
+    /// Number of parent runs that this process drives.
+    depth: usize,
     /// Prefix of the spinner once the run was asked to stop or to leave, such as `stopping`.
     leaves: &'static str,
-    /// The run, once it has an entry.
-    name: Option<RunId>,
+    /// The beginning of each line of a child run, once it has an entry: indent, agent and run.
+    prefix: String,
     /// The tool that reported last since the last entry, and its report.
     reported: Option<(String, String)>,
     screen: Screen,
+    /// True if each transition is shown to the person who watches.
+    shows_transitions: bool,
     since: Instant,
     /// Store that the caller names.
     store: Option<PathBuf>,
     /// Text of the answer while it arrives; `None` if it is not shown.
     streamed: Option<Streamed>,
+    /// The response whose thinking was shown last.
+    thinks: Option<InferenceSeq>,
+    /// Thinking of a child run, which is shown with its next entry: the lines of several runs would mix.
+    thought: String,
+    /// The line before the thinking of the response that is awaited.
+    thought_header: Option<LogLine>,
     ticks: usize,
     verbose: bool,
     /// The awaited thing in words; empty if there is none.
@@ -66,15 +81,20 @@ impl Watched {
     /// Shows a run of which only the transitions are shown.
     pub(crate) fn new(screen: Screen) -> Box<Self> {
         Box::new(Self {
-            cursor: Cursor::LineStart,
-            is_child: false,
+            begun: false,
+            cursor: Arc::default(),
+            depth: 0,
             leaves: "",
-            name: None,
+            prefix: String::new(),
             reported: None,
             screen,
+            shows_transitions: true,
             since: Instant::now(),
             store: None,
             streamed: None,
+            thinks: None,
+            thought: String::new(),
+            thought_header: None,
             ticks: 0,
             verbose: false,
             waiting: "starting".to_owned(),
@@ -84,6 +104,7 @@ impl Watched {
     /// Shows a run as the options of the command say.
     pub(crate) fn of_app(app: &App) -> Box<Self> {
         Box::new(Self {
+            shows_transitions: app.shows_transitions,
             store: app.store.clone(),
             streamed: app.streams.then(Streamed::default),
             verbose: app.accounting.verbose,
@@ -117,19 +138,30 @@ impl Watched {
         self.waiting.clear();
         self.screen.write_err(question);
         if !question.ends_with('\n') {
-            self.cursor = Cursor::AfterQuestion;
+            self.moved(Cursor::AfterQuestion);
         }
     }
 
     /// A line was typed after the question.
     pub(super) fn was_typed(&mut self) {
-        self.cursor = Cursor::LineStart;
+        self.moved(Cursor::LineStart);
+    }
+
+    fn cursor(&self) -> Cursor {
+        *self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes where the cursor is now; returns where it was.
+    fn moved(&self, to: Cursor) -> Cursor {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *cursor, to)
     }
 
     /// Shows the awaited thing once it takes longer than a second. Called about ten times a second.
     fn tick(&mut self) {
         let waited = self.since.elapsed().as_millis();
         let free = self.streamed.as_ref().is_none_or(|s| !s.is_open());
+        let free = free && !matches!(self.cursor(), Cursor::AfterThinking);
         let slow = waited >= PATIENCE_MS && !self.waiting.is_empty();
         if self.screen.redraws() && slow && free {
             self.draw(waited);
@@ -154,7 +186,7 @@ impl Watched {
         let line = cut(&line, self.screen.width() - 1);
         let line = self.screen.paint(Style::Dim, &line);
         self.screen.write_err(&format!("{WIPE}{line}"));
-        self.cursor = Cursor::AfterSpinner;
+        self.moved(Cursor::AfterSpinner);
     }
 
     /// Makes the line free for another one.
@@ -165,14 +197,10 @@ impl Watched {
         }
     }
 
-    /// Wipes the spinner; a question stays.
-    fn leave_line(&mut self) {
-        if self.is_child && self.screen.redraws() {
-            // The parent run waits, and may show a spinner.
-            self.screen.write_err(WIPE);
-        }
-        match std::mem::take(&mut self.cursor) {
-            Cursor::AfterQuestion => self.screen.write_err("\n"),
+    /// Wipes the spinner; a question stays, and thinking is closed by a line feed.
+    fn leave_line(&self) {
+        match self.moved(Cursor::LineStart) {
+            Cursor::AfterQuestion | Cursor::AfterThinking => self.screen.write_err("\n"),
             Cursor::AfterSpinner => self.screen.write_err(WIPE),
             Cursor::LineStart => {}
         }
@@ -180,15 +208,15 @@ impl Watched {
 
     /// Shows how long the start took, if a spinner was shown: the times of the entries begin after it.
     fn show_start(&mut self, shown: &ShownEntry<'_>) {
-        if shown.entry.action.seq > 0 || !matches!(self.cursor, Cursor::AfterSpinner) {
+        let is_first = shown.entry.action.seq == 0 && self.depth == 0;
+        if !is_first || !matches!(self.cursor(), Cursor::AfterSpinner) {
             return;
         }
         let took = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.wipe();
         let words = format!("ready after {}; the run begins", seconds(took));
         let words = self.screen.paint(Style::Dim, &words);
-        self.screen
-            .write_err(&format!("{}{words}\n", self.prefix()));
+        self.screen.write_err(&format!("{words}\n"));
     }
 
     /// Names the tools that requests leave out, and the tool servers whose tools differ from the contract's: calls of such tools are
@@ -224,7 +252,8 @@ impl Watched {
             Some(EventKind::Resumed(resumed)) => &resumed.confinement,
             _ => return,
         };
-        let details = self.screen.is_watched() || self.verbose;
+        // The notes of a person's own run stand above.
+        let details = self.verbose || self.depth == 0 && self.screen.is_watched();
         let notes = unconfined_notes(confinement, shown.view.contract(), details);
         if !notes.is_empty() {
             self.wipe();
@@ -232,48 +261,86 @@ impl Watched {
         }
     }
 
-    /// The prefix that distinguishes the lines of a child run (001 §1).
-    fn prefix(&self) -> String {
-        let name = self.name.as_ref().filter(|_| self.is_child);
-        name.map_or_else(String::new, |name| format!("{name}  "))
+    /// Shows a line of `--verbose`, in the colour of its severity.
+    fn log(&self, logged: &LogLine) {
+        let words = self.screen.paint_log(logged);
+        self.screen.write_err(&format!("{}{words}\n", self.prefix));
+    }
+
+    /// Shows what a child run has thought since its last entry.
+    fn show_thought(&mut self) {
+        let thought = std::mem::take(&mut self.thought);
+        if thought.is_empty() {
+            return;
+        }
+        if let Some(header) = self.thought_header.take() {
+            self.log(&header);
+        }
+        for words in thought.lines() {
+            let words = self.screen.paint(Style::Dim, &line(words));
+            self.screen.write_err(&format!("{}{words}\n", self.prefix));
+        }
+    }
+
+    /// True if an entry changes what is on the screen. A chat shows the run of a message as a spinner, and hides its child runs.
+    fn shows_entries(&self) -> bool {
+        let is_watched = self.screen.is_watched() && (self.shows_transitions || self.depth == 0);
+        is_watched || self.verbose
     }
 }
 
+/// Returns the beginning of each line of a child run (001 §1): indented below its parent, with the agent, or the step, and the run.
+fn prefix_of_child(depth: usize, view: &RunView) -> String {
+    let agent = view.agent_id().map(line);
+    let agent = agent.map(|agent| format!("agent:{agent}"));
+    let run = view.run_id().map(ToString::to_string);
+    let words: Vec<String> = agent.into_iter().chain(run).collect();
+    format!("{}{}  ", INDENT.repeat(depth), words.join(" "))
+}
+
 impl Display for Watched {
-    /// A person watches the root, and a child only where every step of every run is asked for.
+    /// A person watches a child below its parent. In a pipe, and below a workflow that shows its steps in a line each, it is shown only
+    /// where every transition of every run is asked for.
     fn child(&self) -> Box<dyn Display> {
-        let screen = if self.verbose {
+        let screen = if self.verbose || self.begun && self.screen.is_watched() {
             self.screen
         } else {
             self.screen.quieted()
         };
         Box::new(Self {
-            is_child: true,
+            cursor: Arc::clone(&self.cursor),
+            depth: self.depth.saturating_add(1),
+            shows_transitions: self.shows_transitions,
             verbose: self.verbose,
             ..*Self::new(screen)
         })
     }
 
     fn entry(&mut self, shown: &ShownEntry<'_>) {
-        self.name = shown.view.run_id().cloned();
+        if !std::mem::replace(&mut self.begun, true) && self.depth > 0 {
+            self.prefix = prefix_of_child(self.depth, shown.view);
+        }
         self.show_changed_tools(shown);
         self.show_unconfined(shown);
-        if !self.screen.is_watched() && !self.verbose {
+        if !self.shows_entries() {
             return;
         }
-        self.show_start(shown);
+        if self.shows_transitions {
+            self.show_start(shown);
+        }
         self.wipe();
         if let Some(streamed) = &mut self.streamed {
             streamed.judge(self.screen, shown.view);
         }
-        let prefix = self.prefix();
         if self.verbose {
-            for verbose in verbose_lines(shown.view, shown.entry, shown.run.conversation()) {
-                self.screen
-                    .write_err(&format!("{prefix}{}\n", line(&verbose)));
+            self.show_thought();
+            for verbose in verbose_lines(shown.view, shown.entry, shown.run) {
+                self.log(&verbose);
             }
+            self.thought_header = thinking_line(shown.view);
         }
-        if let Some(transition) = &shown.transition {
+        let prefix = &self.prefix;
+        if let Some(transition) = shown.transition.as_ref().filter(|_| self.shows_transitions) {
             let transition = if self.verbose {
                 transition.numbered_line()
             } else {
@@ -300,6 +367,34 @@ impl Display for Watched {
         self.since = Instant::now();
     }
 
+    /// Shows thinking in grey on stderr (001 §1). The next output closes it with a line feed.
+    fn thinking(&mut self, inference: InferenceSeq, piece: &str) {
+        if self.depth > 0 {
+            if self.verbose {
+                self.thought.push_str(piece);
+            }
+            return;
+        }
+        if !self.screen.is_watched() && !self.verbose {
+            return;
+        }
+        let is_new = self.thinks.replace(inference) != Some(inference);
+        if is_new || !matches!(self.cursor(), Cursor::AfterThinking) {
+            self.wipe();
+        }
+        if let Some(header) = self.thought_header.take().filter(|_| is_new) {
+            self.log(&header);
+        }
+        let grey = self.screen.paint(Style::Dim, &text(piece));
+        self.screen.write_err(&grey);
+        self.moved(if piece.ends_with('\n') {
+            Cursor::LineStart
+        } else {
+            Cursor::AfterThinking
+        });
+        self.since = Instant::now();
+    }
+
     fn starting(&mut self, servers: &BTreeSet<String>) {
         let servers: Vec<String> = servers.iter().map(|name| line(name)).collect();
         self.waiting = match servers.as_slice() {
@@ -314,7 +409,8 @@ impl Display for Watched {
 
     fn remark(&mut self, text: &str) {
         self.wipe();
-        self.screen.remark(&format!("note: {}", line(text)));
+        let prefix = &self.prefix;
+        self.screen.remark(&format!("{prefix}note: {}", line(text)));
     }
 
     fn note(&mut self, line: &str) {

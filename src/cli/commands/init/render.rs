@@ -14,6 +14,8 @@ const ANSWER: u64 = 4096;
 const LOCAL_WINDOW: u64 = 32_768;
 /// The profile of a model of which nothing is known.
 const ANY_MODEL: &str = "unknown";
+/// The schema that the contract names for editors, from the contract's folder.
+pub(super) const SCHEMA: &str = ".monolith/contract-file.schema.json";
 
 pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let mut profile = ModelProfile::describing(way.provider, &way.model);
@@ -43,7 +45,8 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let provider = way.provider.as_str();
     let word = way.word;
     let mut out = format!(
-        "# Written by monolith init for {}.\n\
+        "# yaml-language-server: $schema={SCHEMA}\n\
+         # Written by monolith init for {}.\n\
          # Every key: monolith contract schema. What it comes to: monolith contract show FILE\n",
         line(&way.what)
     );
@@ -153,6 +156,7 @@ mod tests {
             assert_eq!(spec.targets[0].model, way.model);
             assert_eq!(spec.task.as_deref(), Some("say \"a: b\" # and\nc"));
             assert!(text.contains(expect), "{text}");
+            assert!(text.starts_with("# yaml-language-server: $schema=.monolith/"));
             assert!(
                 !text.contains("docs/"),
                 "it is read where there is no repository"

@@ -1,17 +1,19 @@
 //! `monolith init`: finds what can answer on this machine, and writes a contract for it that holds.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use super::args::InitArgs;
-use super::render::contract_text;
+use super::render::{SCHEMA, contract_text};
 use crate::commands::contract::judge;
 use crate::context::app::App;
 use crate::context::ask::answer;
 use crate::context::runtime::runtime;
-use monolith_core::contract::{ContractSpec, ProviderType, recorded_url};
+use monolith_core::contract::{ContractSpec, ProviderType, contract_file_schema};
 use monolith_host::inference::{ModelStore, answer_at};
 use monolith_host::store::NewFile;
 use monolith_service::check::check_report::code_of;
@@ -22,7 +24,7 @@ use monolith_service::error::system::SystemFault;
 use monolith_service::exit::Exit;
 use monolith_service::found::choice::{Choice, choices};
 use monolith_service::found::endpoint::endpoint;
-use monolith_service::found::endpoint::{UNCHECKED, failing_at, other_server};
+use monolith_service::found::endpoint::{UNCHECKED, no_such_server, other_server};
 use monolith_service::found::fitting::other_profile;
 use monolith_service::found::no_way::{Looked, NoWay};
 use monolith_service::found::servers::running;
@@ -59,12 +61,8 @@ pub(crate) fn init(app: &App, args: &InitArgs) -> Result<Exit, ServiceError> {
             PATIENCE,
             &app.environment.proxies(),
         ));
-        if let Some(failed) = listed.filter(|listed| listed.status >= 500) {
-            let none = failing_at(address, failed.status, &failed.body);
-            return Err(ModelFault::NoWay(none).into());
-        }
-        let (address, name) = (recorded_url(address), kind.name());
-        return Err(ModelFault::NoWay(NoWay::Unanswered { address, name }).into());
+        let none = no_such_server(kind, address, listed.as_ref());
+        return Err(ModelFault::NoWay(none).into());
     }
     let store = ModelStore::new(app.models_folder()?);
     let stored = store.list()?;
@@ -137,7 +135,12 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     // Who has a contract written here knows what it reaches.
     if file.as_found(&text, &judged_spec, &[]).needs_trust() {
         let own = file.own_trust(&text, &judged_spec)?;
-        Trusted::of(app)?.add(app, [own])?;
+        let texts = BTreeMap::from([(own.path.clone(), text)]);
+        Trusted::of(app)?.add(app, [own], &texts)?;
+    }
+    if let Err(fault) = write_schema(path, args.force) {
+        let note = format!("no schema written for editors: {}", fault.summary());
+        app.screen.note(&note);
     }
     app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",
@@ -209,6 +212,20 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, S
         Some(at) => Ok(ways.swap_remove(at)),
         None => Err(ModelFault::NoneChosen.into()),
     }
+}
+
+/// Writes the schema that the contract names for editors, unless its folder has one.
+fn write_schema(contract: &Path, force: bool) -> Result<(), ServiceError> {
+    let path = contract.with_file_name(SCHEMA);
+    if path.exists() && !force {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(contract);
+    fs::create_dir_all(folder).map_err(|fault| SystemFault::CannotWrite {
+        path: folder.to_owned(),
+        reason: fault.to_string(),
+    })?;
+    write(&path, &format!("{:#}\n", contract_file_schema()), force)
 }
 
 fn write(path: &Path, text: &str, force: bool) -> Result<(), ServiceError> {

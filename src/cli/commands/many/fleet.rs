@@ -157,7 +157,7 @@ pub(crate) fn drive(
             return Ok(if exit == Exit::SUSPENDED {
                 exit
             } else {
-                Exit::FAILED
+                Exit::UNWRITTEN
             });
         }
         How::Waited => {

@@ -21,8 +21,8 @@ for good; SIGTERM suspends them.";
 /// The agent to run, and changes to it.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// Run a registered agent by its id, or auto to select one for the task
-    #[arg(long, value_name = "ID|auto", hide_short_help = true, conflicts_with_all = ["contract", "contracts"])]
+    /// Run an agent file, a registered agent, or auto to select one
+    #[arg(long, value_name = "FILE|ID|auto", hide_short_help = true, conflicts_with_all = ["contract", "contracts"])]
     pub(crate) agent: Option<String>,
     #[command(flatten)]
     pub(crate) front: FrontArgs,

@@ -7,7 +7,7 @@ use monolith_service::drive::follower::Follower;
 use monolith_service::drive::run::Start;
 use std::io::{self, Read as _};
 use std::mem::take;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::args::{AgentArgs, RunArgs};
@@ -20,13 +20,12 @@ use crate::commands::drive::{drive_job, keepable, offer_models, report, unkeepab
 use crate::commands::many;
 use crate::commands::workflow::{WorkflowJob, run_workflow};
 use crate::context::app::App;
-use monolith_core::agent::select;
 use monolith_core::contract::{ContractSpec, FactoryError, check_input};
 use monolith_core::message::AgentMessage;
 use monolith_host::driver::DriverError;
 use monolith_host::store::open_given;
 use monolith_host::telemetry::{MOST_SAVED_BYTES, saved_conversation};
-use monolith_service::agents::{AUTO, Agents, agent_id};
+use monolith_service::agents::{AUTO, Agents, agent_id, select};
 use monolith_service::as_typed::as_typed;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::contract_file::agent::ChosenAgent;
@@ -46,6 +45,7 @@ pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
         return run_many(app, args, &contracts);
     }
     args.limits.refused_unless("--contracts")?;
+    agent_file(app, &mut args);
     let json = args.json;
     if let Some(file) = workflow_named(app, &args) {
         return workflow(app, &file, args);
@@ -56,9 +56,30 @@ pub(crate) fn run(app: &App, mut args: RunArgs) -> Result<Exit, ServiceError> {
     report(app, json, run_to_its_end(app, args))
 }
 
+/// Takes a file that `--agent` names as the contract, as ai-agent does (001 §5). The file has the system prompt, so
+/// monolith ignores the first of two texts, with a note.
+fn agent_file(app: &App, args: &mut RunArgs) {
+    let path = args.agent.agent.as_ref().map(PathBuf::from);
+    let is_file = |path: &PathBuf| ContractFile::given(app, path.clone(), Vec::new()).is_agent();
+    let Some(path) = path.filter(is_file) else {
+        return;
+    };
+    if args.given.len() > 1 {
+        args.given.remove(0);
+        if !app.accounting.quiet {
+            let name = line(&path.display().to_string());
+            app.screen.write_err(&format!(
+                "note: the first text is not used: {name} has the system prompt\n"
+            ));
+        }
+    }
+    args.agent.agent = None;
+    args.contract = Some(path);
+}
+
 /// The file that the arguments name, where it is a workflow's.
 fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
-    let first = || args.given.first().map(std::path::PathBuf::from);
+    let first = || args.given.first().map(PathBuf::from);
     let path = args.contract.clone().or_else(first)?;
     if args.agent.agent.is_some() || !app.cwd.join(&path).is_file() {
         return None;

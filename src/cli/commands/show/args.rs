@@ -33,6 +33,12 @@ pub(crate) struct ShowArgs {
     /// Shows tool results, arguments, earlier messages and the system prompt in full.
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "why", "follow", "tree", "diff"])]
     pub(crate) full: bool,
+    /// Follow a run in progress
+    ///
+    /// Prints entries as they become durable, and exits with the exit code of the run. With --json each entry and its event is
+    /// one line.
+    #[arg(long, conflicts_with_all = ["raw", "step", "conversation", "why", "tree"])]
+    pub(crate) follow: bool,
     /// Also print withheld text
     ///
     /// The token gate allows only calls until a required call has been validated. Text before that is recorded but is not an
@@ -55,6 +61,7 @@ impl ShowArgs {
             diff: false,
             exit_code: false,
             full: false,
+            follow: false,
             withheld,
             in_chat: true,
             form: ShowForm::default(),
@@ -86,11 +93,6 @@ pub(crate) struct ShowForm {
     /// Shows the rule that decided, its counts and limits, and the entries before it.
     #[arg(long)]
     pub(crate) why: bool,
-    /// Follow a run in progress
-    ///
-    /// Prints entries as they become durable, and exits with the exit code of the run.
-    #[arg(long)]
-    pub(crate) follow: bool,
     /// Print its parent and child runs
     #[arg(long)]
     pub(crate) tree: bool,

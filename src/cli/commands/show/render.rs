@@ -191,10 +191,12 @@ fn header(screen: Screen, run: &ShownRun, verified: &str, full: bool) -> String 
         Completion::Message => "ends with a message",
         Completion::FinalReport => "ends with a final report",
     };
-    let _ = writeln!(
-        out,
-        "policy    {policy} ({grounds}), {strict}, {completion}"
-    );
+    let policy = if contract.asks_model() {
+        format!("{policy} ({grounds}), {strict}, {completion}")
+    } else {
+        "one call, which must succeed".to_owned()
+    };
+    let _ = writeln!(out, "policy    {policy}");
     let targets: Vec<String> = (0..contract.targets.len())
         .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
         .collect();

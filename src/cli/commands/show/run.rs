@@ -43,8 +43,13 @@ pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, ServiceError> {
         })?;
         return show_workflow(app, source, &args.run, form);
     }
-    if args.form.follow {
-        return follow::follow(app, &args.run);
+    if args.follow {
+        let followed = if args.form.json {
+            follow::follow_json
+        } else {
+            follow::follow
+        };
+        return followed(app, &args.run);
     }
     let report = own_report(app, &args.run)?;
     if let Some(bad) = &report.first_bad {
@@ -81,7 +86,7 @@ fn show_tree(app: &App, asked: &str) -> Result<Exit, ServiceError> {
 /// Returns the form to show a workflow in; `None` if it has no such form.
 const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
     let form = &args.form;
-    if form.conversation || form.follow || args.withheld {
+    if form.conversation || args.follow || args.withheld {
         return None;
     }
     Some(match form.step {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::commands::drive::{LeavingArgs, keep_step};
+use crate::commands::drive::{LeavingArgs, keep_step, unwritten};
 use crate::context::app::App;
 use crate::context::runtime::runtime;
 use crate::context::signals::{Signal, Signals};
@@ -216,11 +216,14 @@ fn report(app: &App, result: &WorkflowResult, json: bool) -> Result<Exit, Servic
             screen.fault(&message, Some(&format!("{show} --why")));
         }
     }
-    if json {
-        screen.out_json(result)?;
+    let written = if json {
+        screen.answer_json(result)
     } else if result.success {
         let answer = result.output.trim_end_matches('\n');
-        screen.out_foreign(&format!("{answer}\n"))?;
-    }
+        screen.answer(&format!("{answer}\n"))
+    } else {
+        Ok(())
+    };
+    written.map_err(|fault| unwritten(&fault, Some(run_id)))?;
     Ok(Exit(result.exit_code))
 }

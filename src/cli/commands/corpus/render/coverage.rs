@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::ui::screen::{Screen, Style};
-use monolith_conformance::{Coverage, CoveredSentence, SentenceKind};
+use monolith_conformance::{Coverage, CoveredSentence, Proof, SentenceKind};
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::counted;
 
@@ -26,6 +26,15 @@ pub(in crate::commands::corpus) fn coverage_text(screen: Screen, coverage: &Cove
         let gap_word = screen.paint_out(Style::Bad, "GAP");
         let _ = writeln!(out, "{gap_word}  {}", line(gap));
     }
+    if !coverage.untried.is_empty() {
+        let untried = counted(coverage.untried.len(), "sentence");
+        let word = screen.paint_out(Style::Bad, "UNTRIED");
+        let _ = writeln!(
+            out,
+            "{word}  {untried} whose cases are newer than the last search for a change that breaks them; \
+             run scripts/mutate-cases"
+        );
+    }
     let sentences = || coverage.subjects.iter().flat_map(|s| &s.sentences);
     let of = |kind| sentences().filter(|s| s.kind == kind).count();
     let differ = sentences().filter(|s| s.differs.is_some()).count();
@@ -45,7 +54,12 @@ pub(in crate::commands::corpus) fn coverage_text(screen: Screen, coverage: &Cove
 fn sentence_text(out: &mut String, sentence: &CoveredSentence) {
     let _ = writeln!(out, "  {}  {}", sentence.id, line(&sentence.says));
     for case in &sentence.cases {
-        let _ = writeln!(out, "      {} by {}", line(&case.id), line(&case.by));
+        let proof = match case.proof {
+            Proof::Broken => "",
+            Proof::Untried => " (untried)",
+            Proof::Survived => " (survives every change of the program)",
+        };
+        let _ = writeln!(out, "      {} by {}{proof}", line(&case.id), line(&case.by));
     }
     for test in &sentence.tests {
         let _ = writeln!(out, "      {}", line(test));
