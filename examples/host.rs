@@ -120,6 +120,7 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
                         detail: "this host runs no agents".to_owned(),
                     },
                 }),
+                Output::Thinking { text, .. } => eprintln!("thinking: {text}"),
                 Output::Delta { text, .. } => eprintln!("model: {text}"),
                 Output::Done(outcome) => eprintln!("{outcome}"),
                 // Nothing here takes long enough for a timer, or asks for an approval, a summary or a model on behalf of a tool.

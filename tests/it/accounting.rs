@@ -1,6 +1,6 @@
 //! The accounting file, the exit tags and the result document, seen from outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -45,6 +45,7 @@ fn billed(path: &Path) -> BTreeMap<String, Vec<Value>> {
 
 /// Whatever an attempt failed of, its entry has failed: a message that was cut or filtered is not an answer, and the file says what the
 /// result says.
+/// 001/1.models.3
 #[test]
 fn a_fallback_has_a_failed_entry_for_the_first_target() {
     let cut = |finish: &str| says("The first of").replace("\"stop\"", &format!("\"{finish}\""));
@@ -87,6 +88,7 @@ const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, 
 
 /// 001/1.running.1
 /// 001/11.direct.10, 001/11.direct.15, 001/12.snapshots.5
+/// 001/1.accounts.1, 001/1.accounts.2
 #[test]
 fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() {
     let fixture = fixture(PRICES);
@@ -116,6 +118,50 @@ fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() 
     assert_eq!(billed(&fixture.path("b.jsonl"))["r2"].len(), 3);
     let kept = billed(&fixture.path("home/accounting.jsonl"));
     assert_eq!(kept.len(), 1, "the other file was named instead");
+}
+
+/// Names of 000 stay as they are; all others are in snake_case, in the accounting, too.
+#[test]
+fn every_name_of_the_result_is_the_session_contracts_or_in_snake_case() {
+    let fixture = fixture(PRICES);
+    let result = fixture.run(&["run", "c.yaml", "--json"]).document();
+    let mut names = BTreeSet::new();
+    names_in(&result, &mut names);
+    for expect in ["cost_micro_usd", "cost_source", "tool_calls", "exit_tag"] {
+        assert!(names.contains(expect), "{expect}: {names:?}");
+    }
+    let of_contract = [
+        "cachedTokens",
+        "charactersIn",
+        "charactersOut",
+        "costUsd",
+        "finalReport",
+        "inputTokens",
+        "mcpServer",
+        "originTxnId",
+        "outputTokens",
+        "stopReason",
+        "totalTokens",
+        "txnId",
+    ];
+    names.retain(|name| name.contains(char::is_uppercase));
+    assert_eq!(Vec::from_iter(names), of_contract);
+}
+
+/// The names of all members of a document, without those of arguments of calls.
+fn names_in(document: &Value, names: &mut BTreeSet<String>) {
+    match document {
+        Value::Object(members) => {
+            for (name, value) in members {
+                names.insert(name.clone());
+                if name != "arguments" {
+                    names_in(value, names);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| names_in(item, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 #[test]
@@ -212,6 +258,7 @@ fn a_file_that_takes_no_more_costs_no_run() {
 
 /// 001/1.running.2
 /// 001/11.direct.14, 001/13.appendices.2
+/// 001/1.exit.1, 001/1.exit.2
 #[test]
 fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     let fixture = fixture(PRICES);
@@ -220,6 +267,10 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     let tagged = said.lines().filter(|line| line.starts_with('['));
     let (exchanged, printed): (Vec<&str>, Vec<&str>) =
         tagged.partition(|line| line.contains(" → [") || line.contains(" ← ["));
+    let (headers, printed): (Vec<&str>, Vec<&str>) = printed
+        .into_iter()
+        .partition(|line| line.starts_with("[VRB] turn "));
+    assert_eq!(headers, ["[VRB] turn 1 of 10", "[VRB] turn 2 of 10"]);
     let begins = [
         "[VRB] → [1.0] llm demo:script: messages 1, 2 bytes",
         "[VRB] ← [1.0] llm demo:script: tokens 1000 in, 10 out, 0 cached, ",

@@ -284,7 +284,8 @@ fn a_trace_shows_what_is_sent_and_nothing_that_is_held_back() {
     );
     let left = fixture.run(&["run", "c.yaml", "--trace-llm"]);
     assert!(
-        left.err.contains("→ [1.0] llm demo/script, request 1"),
+        left.err
+            .contains("[TRC] → [1.0] llm demo:script, request 1"),
         "{}",
         left.err
     );
@@ -395,7 +396,9 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
         left.err
     );
     let left = fixture.ends(&["run", "a.ai", "", "--dry-run"], 4);
-    assert!(left.err.contains("no task given"), "{}", left.err);
+    // A `.ai` file has no key for one.
+    let given = "error: no task given\n  = help: monolith run FILE \"…\"; ";
+    assert!(left.err.contains(given), "{}", left.err);
     let left = fixture.ends(
         &["run", "You are brief.", " ", "--models", "demo/script"],
         4,
@@ -425,7 +428,7 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
     fixture.write("sub/in.txt", r#"{"required": ["beside"]}"#);
     wants("beside");
     fixture.write("sub/in.txt", "a: [");
-    wants("it is no JSON and no YAML");
+    wants("it is neither JSON nor YAML");
     // What may hold secrets is no schema, also where a link leads to it.
     fixture.write(".ssh/id", "required: [canary-key]");
     let ask = |name: &str, expect: &str| {
@@ -448,7 +451,7 @@ fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
     ask(&inside, "is hidden: such files may hold secrets");
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     fixture.write("sub/deep.json", &deep);
-    ask("deep.json", "it is more than is read: at most 32 levels");
+    ask("deep.json", "it is too deep or too long: at most 32 levels");
     fixture.write("sub/large.json", r#"{"maximum": 1e999}"#);
     ask(
         "large.json",
@@ -477,6 +480,8 @@ fn placeholders_of_time_are_in_files_and_those_of_the_place_in_prompts_alone() {
             .as_str()
             .unwrap()
             .to_owned();
+        let keeps = String::from_utf8_lossy(&output.stderr).contains("note: the prompt keeps ");
+        assert_eq!(keeps, args[1] == "a.ai", "{output:?}");
         system.split('|').map(str::to_owned).collect::<Vec<_>>()
     };
     let file = system("r1", &["run", "a.ai", "Hi"]);

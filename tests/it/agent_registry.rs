@@ -128,7 +128,7 @@ fn nothing_of_an_invalid_profile_is_registered() {
         "`abilityTokens` is 3",
     );
     for models in ["", "models: [demo/script]\n"] {
-        let format = "contract: {completion: message, final_report: {format: json}}";
+        let format = "contract: {completion: message, final_report: {format: text}}";
         check(
             &format!("id: bad\nversion: v1\n{models}{format}\n"),
             "final_report",
@@ -215,7 +215,28 @@ fn a_selection_explains_every_score() {
     let document: Value =
         serde_json::from_str(&fixture.ok(&["agent", "select", task, "--json"])).unwrap();
     assert_eq!(document["agent"], "code-reviewer");
-    assert_eq!(document["scores"][0]["confidence"], 50);
+    assert_eq!(document["scores"][0]["confidence"], 0.5);
+    assert_eq!(document["scores"][0]["signals"][0]["adds"], 0.4);
+    assert_eq!(document["unfit"][0]["confidence"], 0.0);
+    assert_eq!(document["unfit"][0]["signals"][0]["adds"], -0.5);
+}
+
+/// 003/INV-AGT-SEL-002: a sum outside of 0 to 1 is logged as an error, and the confidence is at the nearer end.
+#[test]
+fn a_sum_of_signals_outside_of_the_range_is_logged() {
+    let fixture = fixture(&[]);
+    fixture.ok(&ADD);
+    fixture.ok(&ADD_WRITER);
+    let logged = |task: &str| {
+        let mut command = fixture.command(&["agent", "select", task]);
+        let output = command.env("MONOLITH_LOG", "error").output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = logged("Please review the change of this Rust crate");
+    let expect = "the sum of the signals is not from 0 to 1 agent=\"writer\" confidence=0.00 sum_hundredths=-50";
+    assert!(said.contains(expect), "{said}");
+    assert_eq!(logged("Count the lines"), "");
 }
 
 /// The run's contract says which agent was selected out of which, and why; its abilities stand before the prompt of the first request
@@ -241,7 +262,7 @@ fn a_run_of_the_agent_that_fits_records_the_choice_and_its_abilities() {
     );
     assert_eq!(agent["selection"]["considered"], 2);
     assert_eq!(agent["selection"]["scores"][0]["agent"], "code-reviewer");
-    assert_eq!(agent["selection"]["scores"][0]["confidence"], 40);
+    assert_eq!(agent["selection"]["scores"][0]["confidence"], 0.4);
     let names: Vec<_> = agent["abilities"].as_array().unwrap().iter().collect();
     assert_eq!(
         (&names[0]["name"], &names[0]["core"]),
@@ -280,7 +301,7 @@ fn a_task_that_no_agent_fits_is_the_standard_agents() {
     assert_eq!(contract["agent"]["id"], "standard");
     assert_eq!(
         contract["agent"]["selection"]["scores"][0]["confidence"],
-        50
+        0.5
     );
     fixture.ok(&["replay", "r1"]);
 

@@ -114,6 +114,7 @@ fn has_python() -> bool {
 
 /// 001/12.snapshots.2, 001/11.direct.11, 001/11.direct.12
 /// 001/2.file.1, 001/2.file.4, 001/3.prompt.1, 001/3.prompt.4, 001/6.providers.1, 001/7.env.1, 001/1.running.3
+/// 001/1.internal.2
 #[test]
 fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server() {
     if !has_python() {
@@ -146,7 +147,7 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
     assert!(heads.contains(&format!("Bearer {KEY}")), "{heads}");
     // What was sent and received is shown, and no key.
     for (shown, times) in [
-        ("→ [1.0] llm web/m, request 1, attempt 1: ", 1),
+        ("[TRC] → [1.0] llm web:m, request 1, attempt 1: ", 1),
         ("\"role\":\"system\"", 3),
         ("← request 3: ", 1),
         ("→ told: {\"method\":\"tools/list\"", 1),
@@ -236,6 +237,7 @@ const MISTAKES: &[Mistake] = &[
 
 /// 001/11.direct.4
 /// 001/2.file.14, 001/2.file.16, 001/2.file.17
+/// 001/1.checks.1
 #[test]
 fn a_dry_run_finds_every_mistake_with_its_place_and_its_rule() {
     if !has_python() {

@@ -52,7 +52,7 @@ fn the_contract_of_a_lead_names_its_agents_wherever_it_is_read() {
     assert_eq!(shown["agents"]["agent__web.scout"]["file"], "team/scout.ai");
     let judge = &shown["agents"]["agent__judge"];
     assert_eq!(judge["grant"], json!(["fs__*"]));
-    assert_eq!(judge["max_tokens_consumed"], "5000");
+    assert_eq!(judge["max_tokens_consumed"], 5000);
     assert_eq!(shown["delegation"]["chain"][0]["name"], "lead");
 
     // The same in another folder, another one as soon as an agent's text is another one: what it includes counts.

@@ -488,7 +488,7 @@ fn the_question_shows_what_a_patch_would_change_of_each_file() {
         .printed();
     for expect in [
         "  change     cannot be shown: \"notes.txt\" is there already",
-        "  change     cannot be shown: hunk 1 of \"notes.txt\": the lines that stay or go do",
+        "  change     cannot be shown: hunk 1 of \"notes.txt\": its unchanged and removed lines are not in",
     ] {
         assert!(left.contains(expect), "{left}");
         let hash = Fixture::hash_of(&left);

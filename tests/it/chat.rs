@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::fixture::{Fixture, Left, calls, says, shell_word};
 use crate::terminal::Terminal;
 
+mod commands;
 mod servers;
 
 const DIM: &str = "\u{1b}[2m";
@@ -110,7 +111,7 @@ fn the_text_of_a_failed_attempt_is_marked_as_discarded() {
             .unwrap_or_else(|| panic!("{text}: {shown}"))
     };
     let wrong = at("A wrong");
-    let mark = at("discarded: the text above is of a failed attempt");
+    let mark = at("discarded: the text above belongs to a failed attempt");
     let whole = at("The whole answer.");
     assert!(wrong < mark && mark < whole, "{shown}");
     assert_eq!(shown.matches("discarded").count(), 1, "{shown}");
@@ -178,8 +179,13 @@ fn a_start_that_was_waited_for_says_how_long_it_took() {
 
 /// A chat whose model answers with these lines.
 fn chat(fixture: &Fixture, more: &str, lines: &[&str]) -> Terminal {
+    chat_with(fixture, more, lines, &[])
+}
+
+fn chat_with(fixture: &Fixture, more: &str, lines: &[&str], options: &[&str]) -> Terminal {
     fixture.script(more, lines);
     let mut command: Command = fixture.command(&["chat", "c.yaml"]);
+    command.args(options);
     command.env("NO_COLOR", "1");
     let mut terminal = Terminal::start(command);
     terminal.until("c.yaml with demo/script. Each message");
@@ -200,14 +206,11 @@ fn each_message_of_a_chat_continues_the_run_before() {
     let lines = ["One.", "Two."].map(says);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let mut chat = chat(&fixture, "tools: {builtin: [echo]}\n", &lines);
+    chat.types("/forget\r").until("nothing to forget");
     chat.types("/undo\r").until("nothing to undo");
     chat.types("/tools\r").until("echo  ");
-    chat.types("first\r")
-        .until("One.")
-        .until("COMPLETED_CHAT_ONLY");
-    chat.types("second\r")
-        .until("Two.")
-        .until("COMPLETED_CHAT_ONLY");
+    chat.types("first\r").until("One.");
+    chat.types("second\r").until("Two.");
     // Nothing gives the script a price, which is not the same as nothing.
     chat.types("/cost\r")
         .until("2 runs, ")
@@ -224,13 +227,11 @@ fn each_message_of_a_chat_continues_the_run_before() {
         .until("2 earlier messages; monolith show ")
         .until(" --full shows them too")
         .until("COMPLETED_CHAT_ONLY");
-    chat.types("/undo\r")
+    chat.types("/forget\r")
         .until("is removed from this conversation; the next message")
         .until("continues run");
     // A script is played on from where the run before had come.
-    chat.types("third\r")
-        .until("Two.")
-        .until("COMPLETED_CHAT_ONLY");
+    chat.types("third\r").until("Two.");
     chat.types("/quit\r");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
@@ -266,19 +267,13 @@ fn what_other_processes_do_to_a_run_between_two_messages_is_harmless_or_noticed(
     let lines = ["One.", "Two.", "Three."].map(says);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let mut chat = chat(&fixture, "", &lines);
-    chat.types("first\r")
-        .until("One.")
-        .until("COMPLETED_CHAT_ONLY")
-        .until("> ");
+    chat.types("first\r").until("One.").until("> ");
     let first = runs(&fixture).remove(0);
     fixture.ok(&["continue", &first, "aside"]);
     assert_eq!(texts_of(&fixture), ["first", "One.", "aside", "Two."]);
     // A run that has ended takes no more entries.
     fixture.ok(&["resume", &first]);
-    chat.types("second\r")
-        .until("Two.")
-        .until("COMPLETED_CHAT_ONLY")
-        .until("> ");
+    chat.types("second\r").until("Two.").until("> ");
     assert_eq!(texts_of(&fixture), ["first", "One.", "second", "Two."]);
     let second = runs(&fixture).remove(0);
     fixture.ok(&["delete", &second, "--yes"]);
@@ -287,16 +282,14 @@ fn what_other_processes_do_to_a_run_between_two_messages_is_harmless_or_noticed(
     let before = runs(&fixture).len();
     chat.types("fourth\r")
         .until("is not the run that answered here")
-        .until("/undo")
+        .until("/forget")
         .until("> ");
     assert_eq!(runs(&fixture).len(), before, "nothing goes on from it");
-    chat.types("/undo\r")
+    chat.types("/forget\r")
         .until("the next message")
         .until(&first)
         .until("> ");
-    chat.types("fifth\r")
-        .until("COMPLETED_CHAT_ONLY")
-        .until("> ");
+    chat.types("fifth\r").until("Two.").until("> ");
     assert_eq!(texts_of(&fixture), ["first", "One.", "fifth", "Two."]);
     chat.types("/quit\r");
     assert_eq!(chat.end().0, 0);
@@ -306,11 +299,8 @@ fn what_other_processes_do_to_a_run_between_two_messages_is_harmless_or_noticed(
 fn an_interrupt_ends_the_turn_and_not_the_chat() {
     let fixture = Fixture::new();
     let lines = [&says("One."), "{\"fault\":\"hang\"}"];
-    let mut chat = chat(&fixture, "", &lines);
-    chat.types("first\r")
-        .until("One.")
-        .until("COMPLETED_CHAT_ONLY")
-        .until("> ");
+    let mut chat = chat_with(&fixture, "", &lines, &["--verbose"]);
+    chat.types("first\r").until("One.").until("> ");
     // A line that is given up is no message.
     chat.types("never sent\u{3}").until("> ");
     chat.types("second\r")
@@ -352,9 +342,7 @@ fn a_call_of_a_chat_can_be_allowed_and_the_next_line_is_a_message() {
     let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
     let mut chat = chat(&fixture, more, &lines.map(String::as_str));
     chat.types("first\r").until("allow it? [y/N]").types("y\n");
-    chat.until("Done.")
-        .until("COMPLETED_WITH_TOOLS")
-        .until("> ");
+    chat.until("Done.").until("> ");
     chat.types("second\r").until("Still here.");
     chat.until("> ").types("/quit\r");
     assert_eq!(chat.end().0, 0);
@@ -377,9 +365,7 @@ fn a_message_that_was_stopped_and_answered_says_so() {
 fn a_chat_that_is_ended_leaves_its_prompt() {
     let fixture = Fixture::new();
     let mut chat = chat(&fixture, "", &[&says("One.")]);
-    chat.types("first\r")
-        .until("COMPLETED_CHAT_ONLY")
-        .until("> ");
+    chat.types("first\r").until("One.").until("> ");
     chat.signal("TERM");
     assert_eq!(chat.end().0, 0);
 }
@@ -387,7 +373,8 @@ fn a_chat_that_is_ended_leaves_its_prompt() {
 #[test]
 fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
     let fixture = Fixture::new();
-    let mut chat = chat(&fixture, "", &["{\"fault\":\"hang\"}"]);
+    let hangs = ["{\"fault\":\"hang\"}"];
+    let mut chat = chat_with(&fixture, "", &hangs, &["--verbose"]);
     chat.types("first\r").until("PRECHECK → INFER");
     chat.signal("TERM").until("suspending").signal("TERM");
     let (code, shown) = chat.end();
@@ -402,7 +389,9 @@ fn a_chat_that_is_ended_during_an_answer_takes_no_further_message() {
     let fixture = Fixture::new();
     let mut slow: serde_json::Value = serde_json::from_str(&says("One.")).unwrap();
     slow["delay_ms"] = json!(1500);
-    let mut chat = chat(&fixture, "", &[&slow.to_string(), &says("Two.")]);
+    let lines = [slow.to_string(), says("Two.")];
+    let lines = lines.each_ref().map(String::as_str);
+    let mut chat = chat_with(&fixture, "", &lines, &["--verbose"]);
     chat.types("first\r").until("PRECHECK → INFER");
     chat.types("second\r").signal("TERM").until("suspending");
     let (code, shown) = chat.end();
@@ -480,7 +469,7 @@ fn the_text_of_an_attempt_that_was_left_is_marked_as_discarded() {
     let (code, shown) = run.end();
     assert_eq!(code, 8, "{shown}");
     assert!(
-        shown.contains("the text above is of an attempt that was left"),
+        shown.contains("the text above belongs to an unfinished attempt"),
         "{shown}"
     );
 }
@@ -560,10 +549,10 @@ fn a_chat_goes_on_from_a_run_that_has_ended() {
     assert_eq!(continued[0], "first");
     assert_eq!(continued[continued.len() - 2..], ["second", "Two."]);
     // The last message called nothing; the one before it did.
-    chat.types("/undo\r")
+    chat.types("/forget\r")
         .until("the next message continues run r1")
         .until("> ");
-    chat.types("/undo\r")
+    chat.types("/forget\r")
         .until("starts a new conversation")
         .until("changes made by its tools remain")
         .until("> ");
@@ -586,9 +575,7 @@ fn a_chat_goes_on_from_a_run_that_has_ended() {
     chat.types("/quit\r");
     chat.end();
     let mut chat = Terminal::start(fixture.command(&["chat", "c.yaml", "--run", "r1"]));
-    chat.until("> ")
-        .types("third\r")
-        .until("COMPLETED_CHAT_ONLY");
+    chat.until("> ").types("third\r").until("Two.");
     chat.until("> ").types("/quit\r");
     assert_eq!(chat.end().0, 0);
     // A run without an end is resumed first.
@@ -668,9 +655,7 @@ fn a_verbose_chat_in_a_pipe_says_how_each_message_ended() {
 fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
     let fixture = Fixture::new();
     let mut chat = chat(&fixture, "max_turns: 6\n", &[&says("One."), &says("Two.")]);
-    chat.types("first\r")
-        .until("COMPLETED_CHAT_ONLY")
-        .until("> ");
+    chat.types("first\r").until("One.").until("> ");
     let first = runs(&fixture).remove(0);
     let changed = fixture
         .read("c.yaml")

@@ -287,7 +287,7 @@ fn help_that_cannot_be_written_says_why() {
         let full = std::fs::File::create("/dev/full").unwrap();
         let left = fixture.command(args).stdout(full).output().unwrap();
         let said = String::from_utf8(left.stderr).unwrap();
-        assert_eq!(left.status.code(), Some(1), "{said}");
+        assert_eq!(left.status.code(), Some(9), "{said}");
         assert!(said.contains("No space left on device"), "{said}");
     }
 }
@@ -441,15 +441,19 @@ fn no_runs_is_no_fault() {
 #[test]
 fn every_sentence_is_listed_with_what_shows_it() {
     let fixture = Fixture::new();
-    let left = fixture.run(&["corpus", "coverage"]);
-    assert_eq!(left.code, 0, "{}", left.out);
-    assert!(left.out.ends_with("; 0 gaps\n"), "{}", left.out);
-    let left = fixture.run(&["corpus", "coverage", "--filter", "002/5.predicates.2"]);
-    let said = "interrupted -> `TERMINATE(INTERRUPTED)`\n      abort/before_timeout by outcome\n";
-    assert!(left.out.contains(said), "{}", left.out);
     let (code, coverage) = fixture.json(&["corpus", "coverage"]);
-    assert_eq!((code, &coverage["gaps"]), (0, &serde_json::json!([])));
+    assert_eq!(coverage["gaps"], serde_json::json!([]));
     assert!(coverage["subjects"].as_array().unwrap().len() > 80);
+    // Until scripts/mutate-cases has tried the cases that have changed, nothing is claimed of their sentences.
+    let untried = coverage["untried"].as_array().unwrap().len();
+    assert_eq!(code, i32::from(untried > 0));
+    let left = fixture.run(&["corpus", "coverage"]);
+    assert_eq!(left.code, code, "{}", left.out);
+    assert!(left.out.ends_with("; 0 gaps\n"), "{}", left.out);
+    assert_eq!(left.out.contains("UNTRIED"), untried > 0);
+    let left = fixture.run(&["corpus", "coverage", "--filter", "002/5.predicates.2"]);
+    let said = "interrupted -> `TERMINATE(INTERRUPTED)`\n      abort/before_timeout by outcome";
+    assert!(left.out.contains(said), "{}", left.out);
 }
 
 /// 000/2.exit.2, 000/2.exit.5

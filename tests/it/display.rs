@@ -74,6 +74,15 @@ fn a_tag_that_was_ignored_is_a_warning_while_the_run_is_narrated() {
         assert_eq!(left.err.matches(line).count(), 1, "{line}: {}", left.err);
     }
     assert!(!left.err.contains("NOT THE STATE"), "{}", left.err);
+    // The report counts, and every display of its run says how it came.
+    let warning = "tag FINAL accepted: unclosed report";
+    let end = format!("run tags   {warning}\n");
+    assert!(left.err.contains(&end), "{}", left.err);
+    let shown = fixture.ok(&["show", "tags"]);
+    assert!(shown.contains(&format!("warning: {warning}")), "{shown}");
+    let args = ["run", "c.yaml", "--run-id", "other", "--json"];
+    let result = fixture.ends(&args, 0).document();
+    assert_eq!(result["finalReport"]["warnings"], json!([warning]));
 }
 
 /// Returns a golden transcript whose entries were changed by one who knows the format: they are renumbered and rechained, so it

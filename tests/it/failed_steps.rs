@@ -82,6 +82,11 @@ fn a_step_of_one_call_that_failed_leads_to_what_its_author_wrote() {
             assert!(!said.contains("`max_turns"), "{said}");
             assert!(!said.contains("`tool_proof"), "{said}");
         }
+        // The author wrote neither a policy nor a model for it.
+        let shown = fixture.run(&["show", "w.1"]).out;
+        assert!(!shown.contains("tools required"), "{shown}");
+        assert!(shown.contains("9 checks passed\n"), "{shown}");
+        assert!(!of_step.contains("the model asked for"), "{of_step}");
     };
     let arguments = [
         "hat may help: correct `arguments` of the step: monolith tools w.yaml --schemas",

@@ -169,6 +169,13 @@ fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check(
     );
     let (code, printed) = output_of(monolith(&folder).args(["contract", "check", "agent.yaml"]));
     assert_eq!(code, 0, "{printed}");
+    // Editors know its keys, wherever the folder is copied to.
+    let schema = ".monolith/contract-file.schema.json";
+    let line = format!("# yaml-language-server: $schema={schema}\n");
+    assert!(written.starts_with(&line), "{written}");
+    let (_, own) = output_of(monolith(&folder).args(["contract", "schema"]));
+    let schema = fs::read_to_string(folder.path().join(schema)).unwrap();
+    assert_eq!(schema, own);
 
     // What is there is never replaced unless that is wanted.
     let (code, printed) = init(&folder, NONE, &llama_server(), &[]);
@@ -267,6 +274,11 @@ fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nob
     check("127.0.0.1:1", 3, nobody);
     check("http://127.0.0.1:1/v1/", 3, nobody);
     check("ftp://127.0.0.1", 4, "it begins with http:// or https://");
+    let other = serving(|_, _, stream| write_404(&stream));
+    let answers =
+        "a server answers there, and it is not llama-server: GET /props has another answer";
+    check(&other, 3, answers);
+    check(&other, 3, &format!("--base-url {other}/v1"));
     assert!(!folder.path().join("agent.yaml").exists());
     check(NONE, 3, "no server was looked for");
     let llama = llama_server();

@@ -278,7 +278,7 @@ fn the_address_of_a_description_is_masked_in_errors_and_in_the_transcript() {
     }
 }
 
-/// 18 §3: one tool whose schema cannot be used is left out, and everything that shows the run says so in one line.
+/// A tool whose schema cannot be used is left out, and everything that shows the run says so in one line.
 #[test]
 fn a_tool_whose_schema_cannot_be_used_is_left_out_and_named() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -290,7 +290,12 @@ fn a_tool_whose_schema_cannot_be_used_is_left_out_and_named() {
     fixture.write(
         "srv.py",
         r#"import json, sys
-PATTERN = {"type": "object", "properties": {"p": {"type": "string", "pattern": "^(?!foo)"}}}
+SCHEMAS = {
+    "t0": {"type": "object"},
+    "t1": {"type": "object", "properties": {"p": {"type": "string", "pattern": "^(?!foo)"}}},
+    "t2": {"type": "object", "properties": None},
+    "t3": {"type": ["array", "null"]},
+}
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
@@ -300,21 +305,34 @@ for line in sys.stdin:
         answer = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
                   "serverInfo": {"name": "x", "version": "1"}}
     elif asked["method"] == "tools/list":
-        answer = {"tools": [{"name": "t0", "inputSchema": {"type": "object"}}, {"name": "t1", "inputSchema": PATTERN}]}
+        answer = {"tools": [{"name": name, "inputSchema": schema} for name, schema in SCHEMAS.items()]}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
 "#,
     );
-    let expect = "tool \"t1\" left out: its input schema at \"/properties/p/pattern\": its pattern cannot be matched";
-    for command in [&["run", "a.ai", "x", "--dry-run"][..], &RUN, &["show", "r"]] {
+    let all = [
+        "tool \"t1\" left out: its input schema at \"/properties/p/pattern\": its pattern cannot be matched",
+        "tool \"t2\" left out: its input schema at \"/properties\": ",
+        "tool \"t3\" left out: its input schema: it takes no object, and arguments are one",
+    ];
+    for command in [
+        &["run", "a.ai", "x", "--dry-run"][..],
+        &["contract", "check", "a.ai", "--start-servers"],
+        &RUN,
+        &["show", "r"],
+    ] {
         let left = fixture.ends(command, 0);
         let said = left.printed();
-        assert_eq!(said.matches(expect).count(), 1, "{command:?}: {said}");
+        for expect in all {
+            assert_eq!(said.matches(expect).count(), 1, "{command:?}: {said}");
+        }
+        assert!(!said.contains("\"t0\" left out"), "{command:?}: {said}");
     }
     let (_, result) = fixture.json(&["run", "a.ai", "x"]);
-    assert_eq!(result["left_out"][0]["server"], "s", "{result}");
-    let detail = result["left_out"][0]["detail"].as_str();
-    assert!(
-        detail.is_some_and(|detail| detail.contains(expect)),
-        "{result}"
-    );
+    let left_out = result["left_out"].as_array().unwrap();
+    assert_eq!(left_out.len(), all.len(), "{result}");
+    for (tool, expect) in left_out.iter().zip(all) {
+        assert_eq!(tool["server"], "s", "{result}");
+        let detail = tool["detail"].as_str().unwrap();
+        assert!(detail.contains(expect), "{expect}: {result}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Files that a caller keeps of a run besides its record: the conversation, a snapshot of the session, its tree.
 
 use std::io::Read as _;
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -25,16 +26,32 @@ fn run(fixture: &Fixture, more: &[&str]) -> crate::fixture::Left {
     fixture.run(&arguments)
 }
 
-/// The snapshot of that name, in whichever folder the tests keep them.
-pub fn snapshot(fixture: &Fixture, name: &str) -> Value {
+/// The snapshots of a folder. Each file has a UUID for a name.
+pub fn snapshots(folder: &Path) -> Vec<Value> {
+    let files = std::fs::read_dir(folder).into_iter().flatten();
+    let read = files.map(|file| {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        let id = name.strip_suffix(".json.gz").unwrap();
+        let groups = id.split('-').map(str::len);
+        assert!(groups.eq([8, 4, 4, 4, 12]), "a UUID: {name}");
+        assert_eq!((&id[14..15], &id[19..20]), ("8", "8"), "version: {name}");
+        let packed = std::fs::read(file.path()).unwrap();
+        let mut text = String::new();
+        GzDecoder::new(&packed[..])
+            .read_to_string(&mut text)
+            .unwrap();
+        serde_json::from_str(&text).unwrap()
+    });
+    read.collect()
+}
+
+/// The snapshot of the line that begins with that run, in whichever folder the tests keep them.
+pub fn snapshot(fixture: &Fixture, origin: &str) -> Value {
     let folders = ["sessions", "ses"].into_iter();
-    let mut files = folders.map(|folder| fixture.path(&format!("{folder}/{name}.json.gz")));
-    let packed = std::fs::read(files.find(|file| file.exists()).unwrap()).unwrap();
-    let mut text = String::new();
-    GzDecoder::new(&packed[..])
-        .read_to_string(&mut text)
-        .unwrap();
-    serde_json::from_str(&text).unwrap()
+    let mut all = folders.flat_map(|folder| snapshots(&fixture.path(folder)));
+    let found = all.find(|one| one["opTree"]["attributes"]["origin"] == origin);
+    found.unwrap_or_else(|| panic!("no snapshot of {origin}"))
 }
 
 /// A file that `--load` takes is overwritten, in any format, and no other file is.
@@ -101,13 +118,12 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
     let ended = fixture.run(&["run", "--contracts", "list.jsonl"]);
     assert_eq!(ended.code, 0, "{}\n{}", ended.out, ended.err);
     let names = |folder: &str| {
-        let files = std::fs::read_dir(fixture.path(&format!("{folder}/ses")));
-        let files = files.into_iter().flatten().map(Result::unwrap);
-        let names = files.map(|file| file.file_name().into_string().unwrap());
-        names.collect::<Vec<_>>()
+        let kept = snapshots(&fixture.path(&format!("{folder}/ses"))).into_iter();
+        let ids = kept.map(|one| one["opTree"]["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<_>>()
     };
-    assert_eq!(names("one"), ["one.json.gz"], "{}", ended.out);
-    assert_eq!(names("two"), ["two.json.gz"], "{}", ended.out);
+    assert_eq!(names("one"), ["one"], "{}", ended.out);
+    assert_eq!(names("two"), ["two"], "{}", ended.out);
     assert!(names("three").is_empty(), "{:?}", names("three"));
     // Where they go is shown before anything is written.
     let shown = |words: &[&str]| {
@@ -133,6 +149,7 @@ fn each_run_of_a_list_keeps_its_snapshot_where_its_own_layers_say() {
 /// 001 §11, §12
 /// 001/11.direct.5, 001/11.direct.6, 001/12.snapshots.1
 /// 001/11.direct.11, 001/12.snapshots.2
+/// 001/1.loop.4
 #[test]
 fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
     let fixture = Fixture::new();
@@ -154,11 +171,43 @@ fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
     );
     let tree = &snapshot["opTree"];
     assert_eq!(
-        (&tree["id"], &tree["traceId"], &tree["success"]),
-        (&json!("r-1"), &json!("r-1"), &json!(true))
+        (&tree["id"], &tree["success"]),
+        (&json!("r-1"), &json!(true))
     );
+    let file = format!("sessions/{}.json.gz", tree["traceId"].as_str().unwrap());
+    assert!(fixture.path(&file).exists(), "the file has the line's UUID");
     assert_eq!(tree["attributes"]["head"], result["head"]);
-    let turns = tree["turns"].as_array().unwrap();
+    let all = tree["turns"].as_array().unwrap();
+    let labels = all.iter().filter(|turn| turn["system"] == json!(true));
+    let labels = labels.map(|turn| {
+        let op = &turn["ops"][0];
+        assert_eq!(
+            (&op["kind"], &op["accounting"]),
+            (&json!("system"), &json!([]))
+        );
+        (
+            turn["index"].as_u64().unwrap(),
+            op["attributes"]["label"].as_str().unwrap(),
+        )
+    });
+    assert_eq!(labels.collect::<Vec<_>>(), [(0, "init"), (3, "fin")]);
+    let severities = |logs: &Value| {
+        let logs = logs.as_array().unwrap().iter();
+        let words = logs.map(|log| log["severity"].as_str().unwrap().to_owned());
+        words.collect::<Vec<_>>()
+    };
+    assert_eq!(severities(&tree["logs"]), ["VRB", "FIN"]);
+    let end = tree["logs"][1]["message"].as_str().unwrap();
+    assert!(end.starts_with("EXIT-FINAL-ANSWER: "), "{end}");
+    let turns: Vec<&Value> = all.iter().filter(|turn| turn["system"].is_null()).collect();
+    for op in turns
+        .iter()
+        .flat_map(|turn| turn["ops"].as_array().unwrap())
+    {
+        assert_eq!(severities(&op["logs"]), ["VRB", "VRB"], "{op}");
+        let directions = (&op["logs"][0]["direction"], &op["logs"][1]["direction"]);
+        assert_eq!(directions, (&json!("request"), &json!("response")));
+    }
     let ops = turns.iter().map(|turn| {
         let ops = turn["ops"].as_array().unwrap().iter();
         let ops = ops.map(|op| format!("{} {} {}", op["kind"], op["status"], op["attributes"]));
@@ -226,6 +275,12 @@ fn of_a_run_that_failed_only_the_snapshot_is_left() {
     let snapshot = snapshot(&fixture, "r-1");
     assert_eq!(snapshot["opTree"]["success"], json!(false));
     assert_eq!(snapshot["opTree"]["error"], ended.document()["error"]);
+    let logs = snapshot["opTree"]["logs"].as_array().unwrap();
+    let last = logs.last().unwrap();
+    assert_eq!(
+        (&last["severity"], &last["fatal"]),
+        (&json!("FIN"), &json!(true))
+    );
 }
 
 #[test]
@@ -273,10 +328,7 @@ fn what_is_kept_has_the_name_of_the_first_run_and_agents_are_counted() {
     );
     fixture.ok(&[&["continue", "r-1", "And?", "--run-id", "r-2"], &kept[..]].concat());
     let opened = snapshot(&fixture, "r-1")["opTree"].clone();
-    assert_eq!(
-        (&opened["id"], &opened["traceId"]),
-        (&json!("r-2"), &json!("r-1"))
-    );
+    assert_eq!(opened["id"], "r-2");
     let names = |folder: &str| {
         let names = std::fs::read_dir(fixture.path(folder)).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -284,7 +336,8 @@ fn what_is_kept_has_the_name_of_the_first_run_and_agents_are_counted() {
         names.sort();
         names
     };
-    assert_eq!(names("sessions"), ["r-1.json.gz"]);
+    let of_line = format!("{}.json.gz", opened["traceId"].as_str().unwrap());
+    assert_eq!(names("sessions"), [of_line]);
     assert_eq!(names("all"), ["r-1"]);
     assert_eq!(names("all/r-1").len(), 3, "{:?}", names("all/r-1"));
 }

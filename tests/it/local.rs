@@ -336,7 +336,10 @@ fn what_a_model_cannot_be_is_said_before_its_first_inference() {
     // What is not finite has no place in a contract.
     let (outcome, result) = run(&folder, &["logits_mask=[0, .inf, 0]", file], &[]);
     assert_eq!(outcome["code"], "contract_invalid", "{result}");
-    check(&["speculative_exec=true"], "speculative_exec true");
+    check(
+        &["speculative_exec=true", "tool_transport=xml"],
+        "speculative_exec true",
+    );
     let (outcome, result) = run(&folder, &[file], &[("MONOLITH_LOCAL_THREADS", "many")]);
     assert_eq!(outcome["code"], "backend_unavailable", "{result}");
     let expect = "MONOLITH_LOCAL_THREADS is a number from 1 to 256";

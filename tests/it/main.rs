@@ -5,6 +5,8 @@ mod accounting;
 #[cfg(test)]
 mod agent_options;
 #[cfg(test)]
+mod agent_page;
+#[cfg(test)]
 mod agent_registry;
 #[cfg(test)]
 mod agent_whole;
@@ -12,6 +14,8 @@ mod agent_whole;
 mod agents;
 #[cfg(test)]
 mod agents_below;
+#[cfg(test)]
+mod ai_agent;
 #[cfg(test)]
 mod approval;
 #[cfg(test)]
@@ -57,6 +61,9 @@ mod deletion;
 #[cfg(test)]
 mod display;
 #[cfg(test)]
+#[cfg(unix)]
+mod edited_contract;
+#[cfg(test)]
 mod embed;
 #[cfg(test)]
 mod evidence;
@@ -86,6 +93,8 @@ mod host;
 mod http;
 #[cfg(test)]
 mod information_flow;
+#[cfg(test)]
+mod input_files;
 mod invented;
 #[cfg(test)]
 mod judged_before;
@@ -139,6 +148,9 @@ mod ownership;
 #[cfg(test)]
 mod parallel;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod permissions;
+#[cfg(test)]
 mod pieces;
 #[cfg(test)]
 mod planted;
@@ -168,6 +180,7 @@ mod resume;
 #[cfg(test)]
 mod run_input;
 #[cfg(test)]
+#[cfg(unix)]
 mod same_name;
 #[cfg(test)]
 mod sampling;
@@ -191,6 +204,11 @@ mod server;
 mod servers;
 #[cfg(test)]
 mod session_contract;
+#[cfg(test)]
+mod session_pipe;
+#[cfg(test)]
+#[cfg(unix)]
+mod severities;
 #[cfg(test)]
 mod show;
 #[cfg(test)]

@@ -259,9 +259,15 @@ fn an_agents_file_that_begins_with_the_line_of_a_script_runs_as_one() {
         "{}",
         left.printed()
     );
-    let left = fixture.ends(&["gone.ai", "hi"], 4);
-    let tip = "tip: to run a contract, use: monolith run gone.ai";
-    assert!(left.err.contains(tip), "{}", left.err);
+    // A misspelt file is found out at once, with the one that may be meant.
+    for (typed, meant) in [("agnt.ai", "agent.ai"), ("agnt.yaml", "agent.yaml")] {
+        fixture.write(meant, "---\n---\n");
+        let left = fixture.ends(&[typed, "hi there"], 4);
+        let error = format!("error: failed to run {typed}: there is no such file\n");
+        let help = format!("did you mean monolith run {meant}?");
+        assert!(left.err.contains(&error), "{}", left.err);
+        assert!(left.err.contains(&help), "{}", left.err);
+    }
 }
 
 #[test]
@@ -358,7 +364,7 @@ fn a_server_that_init_cannot_use_is_explained() {
     let root = address.trim_end_matches("/v1");
     let typed = [&["init", "--llama-server", root][..], &none].concat();
     let left = fixture.ends(&typed, 3);
-    let help = format!("any other server that speaks as OpenAI does: --base-url {address}");
+    let help = format!("if it speaks as OpenAI does: --base-url {address}");
     assert!(left.err.contains(&help), "{}", left.err);
 
     let port = serving(|_| {

@@ -60,7 +60,7 @@ fn without_waiting_an_approval_is_no_question() {
         shown.contains("call 1 of echo asks for your approval"),
         "{shown}"
     );
-    let next = "monolith approve nightly-build answers its call, then monolith resume nightly-build continues it";
+    let next = "monolith approve nightly-build answers call 1 of echo, then monolith resume nightly-build continues it";
     assert!(shown.contains(next), "{shown}");
 }
 
@@ -234,6 +234,8 @@ fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
     );
     contract(waits);
     fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    // Without an answer a resume leaves the run again and asks no file.
+    fixture.answers("approve", "r1");
     contract("max_turns: 4\n");
     fixture.ok(&["run", "c.yaml", "--run-id", "r2"]);
     contract(&waits.replace('4', "5"));

@@ -37,6 +37,8 @@ fn every_description_of_the_package_becomes_the_same_tools_twice() {
         "{said}"
     );
     assert!(said.contains("115 descriptions, "), "{said}");
+    // 52 pairs of the package, and the YAML form of each of its 63 descriptions in JSON.
+    assert!(said.contains(", 115 pairs of JSON and YAML, "), "{said}");
 }
 
 /// Fault S8: a description that moves its service after it was pinned ends the run before anything is asked.
@@ -149,5 +151,44 @@ fn s11a_a_description_that_takes_long_keeps_the_deadline() {
     assert!(
         in_time || detail.contains("the description did not come in time"),
         "{detail}"
+    );
+}
+
+/// A description that is a file is read before a run: `contract check` starts nothing, and finds it all the same.
+#[test]
+fn contract_check_finds_a_description_that_is_missing_or_broken() {
+    let fixture = Fixture::new();
+    let terms = "tools: {openapi: {shop: {spec: ./shop.yaml}}}\n";
+    fixture.script(terms, &[&says("x")]);
+    let checked = || fixture.run(&["contract", "check", "c.yaml"]);
+    let missing = checked();
+    assert_eq!(missing.code, 3, "{}", missing.out);
+    let failed = "FAILED  the tool server `rest__shop` is not available\n        at c.yaml:4:";
+    assert!(missing.out.contains(failed), "{}", missing.out);
+    let path = fixture.path("shop.yaml").display().to_string();
+    assert!(
+        missing.err.contains(&format!("read {path}: ")),
+        "{}",
+        missing.err
+    );
+    fixture.write("shop.yaml", "swagger: '2.0'\n");
+    let broken = checked();
+    assert_eq!(broken.code, 3, "{}", broken.out);
+    assert!(
+        broken.err.contains("the description is Swagger 2.0"),
+        "{}",
+        broken.err
+    );
+    // One that can be read stays with the run, which pins it.
+    let paths = json!({"/a": {"get": {"operationId": "ask"}}});
+    let service = json!([{"url": "https://shop.example"}]);
+    let description = json!({"openapi": "3.1.0", "servers": service, "paths": paths});
+    fixture.write("shop.yaml", &description.to_string());
+    let sound = checked();
+    assert_eq!(sound.code, 0, "{}{}", sound.out, sound.err);
+    assert!(
+        sound.err.contains("not pinned: rest__shop"),
+        "{}",
+        sound.err
     );
 }

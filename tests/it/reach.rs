@@ -130,7 +130,7 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
     let run = ["run", "c.yaml", "--run-id", "r"];
     for (given, why) in [
         (None, "MODEL_URL is not set"),
-        (Some(""), "MODEL_URL is not set"),
+        (Some(""), "MODEL_URL is empty"),
         (
             Some("ftp://127.0.0.1/x"),
             "expected an address that begins with",

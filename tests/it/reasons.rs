@@ -382,3 +382,138 @@ fn a_result_that_did_not_fit_the_context_is_named_although_the_run_succeeded() {
         }
     }
 }
+
+/// The error of a run with a target for each of these servers, which gives every request that answer, and the
+/// advice of `--why`. Each head is a status with further lines.
+fn refused_by(answers: &[(&'static str, &'static str)], more: &str) -> [String; 2] {
+    let (targets, providers): (Vec<String>, Vec<String>) = answers
+        .iter()
+        .zip(1..)
+        .map(|(&(head, body), n)| {
+            let head = format!("{head}\r\ncontent-type: application/json");
+            let port = serving(move |_| (head.clone(), body.to_owned()));
+            (
+                format!("{{provider: p{n}, model: m{n}, context_window: 9000}}"),
+                format!("p{n}: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1'}}"),
+            )
+        })
+        .unzip();
+    let fixture = Fixture::new();
+    let (targets, providers) = (targets.join(", "), providers.join(", "));
+    fixture.write(
+        "c.yaml",
+        &format!("task: hi\ntargets: [{targets}]\nproviders: {{{providers}}}\n{more}"),
+    );
+    let ended = fixture.run(&["run", "c.yaml", "--run-id", "r"]);
+    assert_ne!(ended.code, 0, "{}", ended.printed());
+    [ended.err, fixture.run(&["show", "r", "--why"]).out]
+}
+
+#[test]
+fn a_wait_beyond_a_limit_is_advised_a_limit_that_holds_it() {
+    let slow = (
+        "429 X\r\nretry-after: 360",
+        r#"{"error": {"message": "slow down"}}"#,
+    );
+    let limited = "total_timeout_ms: 8000\nstep_timeout_ms: 900000\n";
+    for said in refused_by(&[slow], limited) {
+        let (_, advised) = said.split_once("total_timeout_ms=").expect(&said);
+        let digits = advised.split(|c: char| !c.is_ascii_digit());
+        let advised: u64 = digits.take(1).collect::<String>().parse().unwrap();
+        assert!((368_000..=380_000).contains(&advised), "{said}");
+    }
+}
+
+#[test]
+fn a_used_up_quota_is_not_advised_a_second_target() {
+    let used_up = ("402 X", r#"{"error": {"message": "no credits"}}"#);
+    for said in refused_by(&[used_up, used_up], "") {
+        assert!(said.contains("no other target is asked"), "{said}");
+        assert!(!said.contains("second target"), "{said}");
+    }
+}
+
+#[test]
+fn a_refused_parameter_that_nobody_stated_is_not_to_be_removed() {
+    let refusal = (
+        "400 X",
+        r#"{"error": {"message": "Unsupported parameter: 'stream_options'", "param": "stream_options"}}"#,
+    );
+    for said in refused_by(&[refusal], "sampling: {stream: true}\n") {
+        assert!(
+            said.contains("does not take `stream_options`, which you did not state"),
+            "{said}"
+        );
+        assert!(!said.contains("remove it"), "{said}");
+    }
+    let refusal = (
+        "400 X",
+        r#"{"error": {"message": "Unsupported parameter: 'temperature'", "param": "temperature"}}"#,
+    );
+    for said in refused_by(&[refusal], "sampling: {temperature: 0.3}\n") {
+        assert!(
+            said.contains("does not take `temperature` as stated: remove it"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn another_protocol_at_the_address_is_no_wrong_model() {
+    for said in refused_by(&[("101 X\r\nupgrade: x", "")], "") {
+        assert!(
+            said.contains("correct `base_url` of providers.p1"),
+            "{said}"
+        );
+        assert!(!said.contains("correct `model`"), "{said}");
+    }
+}
+
+#[test]
+fn a_context_that_no_target_holds_names_the_fault_of_each() {
+    let too_long = (
+        "400 X",
+        r#"{"error": {"code": "context_length_exceeded", "message": "8192 tokens at most"}}"#,
+    );
+    let broken = (
+        "400 X",
+        r#"{"error": {"message": "the field y is unknown"}}"#,
+    );
+    for said in refused_by(&[too_long, broken], "") {
+        assert!(said.contains("p1/m1: context_overflow:"), "{said}");
+        assert!(
+            said.contains("p2/m2: model: the field y is unknown"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_after_a_success_is_no_failure_of_the_server() {
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let line: Value = serde_json::from_str(&calls("echo", "{\"text\":\"x\"}")).unwrap();
+    let call = line["response"].to_string();
+    let port = serving(move |request| {
+        let is_first = request.head.starts_with("POST")
+            && asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        let (status, body) = if is_first {
+            ("200 OK", call.clone())
+        } else {
+            ("400 X", r#"{"error": {"message": "no"}}"#.to_owned())
+        };
+        (format!("{status}\r\ncontent-type: application/json"), body)
+    });
+    let fixture = Fixture::new();
+    fixture.write(
+        "c.yaml",
+        &format!(
+            "task: hi\ntargets: [{{provider: p, model: m, context_window: 9000}}]\n{TOOLS}\
+             providers: {{p: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1'}}}}\n"
+        ),
+    );
+    let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    for said in [ended.err, fixture.run(&["show", "r", "--why"]).out] {
+        assert!(said.contains("the provider refused the request"), "{said}");
+        assert!(!said.contains("failed at every attempt"), "{said}");
+    }
+}

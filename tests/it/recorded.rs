@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -43,13 +43,14 @@ const SYNTHETIC: &str = include_str!("../fixtures/responses.jsonl");
 fn records() -> Vec<RecordedResponse> {
     let own = SYNTHETIC.lines().map(str::to_owned);
     let mut lines: Vec<String> = own.collect();
-    match File::open(RECORDS) {
-        Ok(file) => {
-            let recorded = BufReader::new(GzDecoder::new(file)).lines();
-            // The quick form plays every fourth of them.
-            lines.extend(recorded.map(Result::unwrap).step_by(bound(4, 1)));
-        }
-        Err(_) => println!("skipped 3677 recorded responses: {RECORDS} is not there"),
+    if let Ok(file) = File::open(RECORDS) {
+        let recorded = BufReader::new(GzDecoder::new(file)).lines();
+        // The quick form plays every fourth of them.
+        lines.extend(recorded.map(Result::unwrap).step_by(bound(4, 1)));
+    } else {
+        // The test runner shows what a passing test prints to nobody.
+        let line = format!("skipped 3677 recorded responses: {RECORDS} is missing\n");
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
     let (mut records, mut skipped) = (Vec::new(), BTreeMap::<String, usize>::new());
     for (at, line) in (1..).zip(lines) {

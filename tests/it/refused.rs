@@ -1,6 +1,7 @@
-//! Messages to a person about refused calls, and about failed calls in a run that succeeded. Against the binary.
+//! Messages to a person about refused calls and requests, and about failed calls in a run that succeeded. Against the binary.
 
 use crate::fixture::{Fixture, calls, says};
+use crate::http::serving;
 
 /// A fixture whose scripted model gives a wrong argument as often as it may.
 fn slipping() -> Fixture {
@@ -97,4 +98,32 @@ fn success_on_failed_calls_says_so() {
             .printed()
             .contains("proof_not_succeeded")
     );
+}
+
+#[test]
+fn a_refused_member_of_provider_options_is_the_authors_word() {
+    let port = serving(|_| {
+        let head = "400 X\r\ncontent-type: application/json";
+        let body = r#"{"error": {"message": "Unrecognized request argument supplied: foo"}}"#;
+        (head.to_owned(), body.to_owned())
+    });
+    let fixture = Fixture::new();
+    let provider = format!(
+        "{{type: openai, base_url: 'http://127.0.0.1:{port}/v1', provider_options: {{foo: 1}}}}"
+    );
+    fixture.write(
+        "c.yaml",
+        &format!(
+            "task: hi\ntargets: [{{provider: p, model: m, context_window: 9000}}]\nproviders: {{p: {provider}}}\n"
+        ),
+    );
+    let left = fixture.ends(&["run", "c.yaml", "--run-id", "r", "--json"], 4);
+    let result = left.document();
+    assert_eq!(
+        result["outcome"]["code"], "profile_incompatible",
+        "{result}"
+    );
+    let error = result["error"].as_str().unwrap();
+    assert!(error.contains("supplied: foo"), "{error}");
+    assert!(left.err.contains("`provider_options`"), "{}", left.err);
 }

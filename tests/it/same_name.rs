@@ -1,12 +1,11 @@
 //! Runs that have the name of an earlier one: what was left or noted of one says nothing of the other. From outside.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
 
 use rusqlite::Connection;
 
 use crate::fixture::{Fixture, HELD, calls, says};
+use crate::terminal::Terminal;
 
 impl Fixture {
     /// A run that ends after so many calls of `echo`: the more calls, the more entries.
@@ -131,21 +130,16 @@ fn the_answer_to_an_earlier_run_of_that_name_allows_no_call() {
     let shown = fixture.ends(&run, 8).err;
     assert_eq!(hash(&shown), first, "the same call with the same arguments");
     // Nor does one that comes while the run waits.
-    let mut waiting = fixture
-        .command(&["resume", "r"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap().contains("monolith approve r")));
+    let mut waiting = Terminal::start(fixture.command(&["resume", "r"]));
+    waiting.until("allow it? [y/N] ");
     fs::write(&answer, &left).unwrap();
     // It is looked at more than once meanwhile.
     for _ in 0..20 {
         fixture.ok(&["list"]);
     }
-    assert!(waiting.try_wait().unwrap().is_none(), "it waits still");
     fixture.ok(&["approve", "r", "--yes", "--arguments", &first]);
-    assert!(waiting.wait().unwrap().success());
-    assert!(!said.any(|line| line.unwrap().contains("denied")));
+    waiting.until("approved elsewhere");
+    let (code, said) = waiting.end();
+    assert_eq!(code, 0, "{said}");
+    assert!(!said.contains("denied"), "{said}");
 }

@@ -112,6 +112,7 @@ fn an_answer_that_is_no_tool_result_ends_the_run() {
 
 /// 000/1.tool-timeout.1
 /// 001/2.knobs.7
+/// 001/1.tools.3
 #[test]
 fn a_server_that_never_answers_meets_the_tool_timeout() {
     let outcome = ("FAILED_PROTOCOL_NO_TOOLS", "no_call_response");
@@ -125,16 +126,15 @@ fn a_server_that_never_answers_meets_the_tool_timeout() {
 }
 
 /// 000/1.tool-response.1, 000/9.violations.7
-/// 001/2.knobs.9
+/// 001/1.tools.4, 001/1.tools.5, 001/2.knobs.9
 #[test]
 fn an_oversized_result_is_cut_and_counts() {
     let outcome = ("COMPLETED_WITH_TOOLS", "final_message");
     let said = check("huge", &[], outcome, 0, "[TRUNCATED] Original size ");
-    // The size and the limit are said, too (001 §1).
     if let Some(said) = said {
-        let begin = "[WRN] ← [1.1] tool mcp:odd:huge: ok, ";
+        let begin = "[WRN] ← [1.1] tool mcp:odd:huge: Tool response exceeded max size (actual ";
         let line = said.lines().find_map(|line| line.strip_prefix(begin));
-        let expect = " bytes, more than 12288: the model reads its beginning, ";
+        let expect = " B > limit 12288 B): the model reads its beginning, ";
         assert!(line.is_some_and(|line| line.contains(expect)), "{said}");
     }
 }

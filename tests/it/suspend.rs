@@ -83,7 +83,8 @@ fn waits(child: &mut Child) -> String {
     panic!("it ended and never waited: {printed}");
 }
 
-/// The deploy loop: a worker is drained twenty times while a person has not answered.
+/// The deploy loop: a worker is drained twenty times while a person has not answered. Only the first process waits: without a terminal
+/// `resume` suspends the run again by itself, and names the call that waits.
 #[test]
 fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     let fixture = asking();
@@ -91,14 +92,22 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
         let first = ["run", "c.yaml", "--run-id", "r1"];
         let again = ["resume", "r1"];
         let mut child = fixture.drives(if n == 0 { &first } else { &again });
-        waits(&mut child);
-        terminate(&child);
+        let said = waits(&mut child);
+        if n == 0 {
+            terminate(&child);
+        } else {
+            assert!(
+                said.contains("monolith approve r1 answers call 1 of echo"),
+                "{said}"
+            );
+        }
         let left = left(child);
         assert_eq!(left.code, 8, "{n}: {}", left.printed());
     }
     let events = fixture.events();
     let count = |is: fn(&EventKind) -> bool| events.iter().filter(|event| is(event)).count();
-    assert_eq!(count(|event| *event == EventKind::Suspended), 20);
+    // A resume that finds no answer leaves the run as it is.
+    assert_eq!(count(|event| *event == EventKind::Suspended), 1);
     assert_eq!(count(|event| matches!(event, EventKind::EffectLost(_))), 0);
     fixture.ok(&["verify", "r1", "--open"]);
     // However often it was left, and whichever command looks.
@@ -224,6 +233,21 @@ fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
         fixture.ends(&["resume", "r1", "--no-wait"], 0).out,
         "said\n"
     );
+}
+
+/// An approval that a process waits for would end by its timeout, and the run with it.
+#[test]
+fn a_resume_without_a_terminal_suspends_again_and_says_which_call_waits() {
+    let fixture = Fixture::new();
+    let terms = "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n\
+                 approval_timeout_ms: 20000\n";
+    fixture.script(terms, &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")]);
+    fixture.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    let left = fixture.ends(&["resume", "r1"], 8);
+    let said = "monolith approve r1 answers call 1 of echo, then monolith resume r1 continues it";
+    assert!(left.err.contains(said), "{}", left.err);
+    fixture.answers("approve", "r1");
+    assert_eq!(fixture.ends(&["resume", "r1"], 0).out, "said\n");
 }
 
 /// A contract whose model calls a tool that never answers.

@@ -201,6 +201,35 @@ fn a_changed_estimate_is_found_where_the_encoder_is_and_breaks_the_evidence_ever
     assert_eq!((code, first(&report).2), (7, "tampered"), "{report}");
 }
 
+/// 001 §6: where no encoder is, the tokenizer of a configuration is an estimate, and a note says so.
+/// 001/6.providers.6
+#[test]
+fn a_tokenizer_of_a_layer_gives_way_to_the_estimate_where_no_encoder_is() {
+    let check = |named: &str, counts_with: Option<&str>| {
+        let fixture = Fixture::new();
+        let provider = json!({"type": "scripted", "file": "s.jsonl", "tokenizer": named});
+        fixture.layer(&json!({"providers": {"demo": provider}}).to_string());
+        let asks = "task: hi\ntargets: [{provider: demo, model: script}]\n";
+        fixture.write("c.yaml", asks);
+        let answer = json!({"response": says("Hello.")});
+        fixture.write("s.jsonl", &answer.to_string());
+        let left = fixture.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+        let note = "tokens are estimated as bytes / 4";
+        assert_eq!(
+            left.err.contains(note),
+            counts_with.is_none(),
+            "{}",
+            left.err
+        );
+        let header = fixture.ok(&["export", "r1"]);
+        let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+        let tokenizer = header["contract"]["tokenizer"].as_str();
+        assert_eq!(tokenizer, counts_with, "{header}");
+    };
+    check("gpt-4o", BUILT_IN.then_some("o200k_base/1"));
+    check("anthropic", None);
+}
+
 #[test]
 fn a_build_says_which_encoders_it_has() {
     let fixture = Fixture::new();

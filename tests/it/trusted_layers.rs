@@ -59,6 +59,7 @@ const RUN: (&str, &[&str]) = ("own", &["run", "c.yaml"]);
 const FROM_CLONE: (&str, &[&str]) = ("clone", &["run", "../own/c.yaml"]);
 
 /// S15.2: a layer decides what is started, so each content of it is asked about, no matter who named the contract.
+/// 001/4.layers.8
 #[test]
 fn a_layer_that_changed_since_it_was_trusted_is_asked_about_again() {
     let fixture = fixture();

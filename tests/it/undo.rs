@@ -73,6 +73,19 @@ fn changing() -> Fixture {
     ])
 }
 
+/// A key that a run deleted is not readable by others after an undo.
+#[cfg(unix)]
+#[test]
+fn a_removed_file_is_restored_with_its_permissions() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fixture = fixture(&[patch("*** Delete File: gone.txt")]);
+    let key = fixture.path("w/gone.txt");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
+    fixture.ok(&["undo", "r"]);
+    assert_eq!(key.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
 #[test]
 fn a_run_shows_what_it_changed_and_undo_restores_it() {
     let fixture = changing();
@@ -110,7 +123,10 @@ fn a_run_shows_what_it_changed_and_undo_restores_it() {
     assert!(!exported.contains("gone\\n") && exported.contains("lines_removed"));
 
     let said = fixture.ok(&["undo", "r", "--dry-run"]);
-    assert!(said.contains("restored       changed.txt"), "{said}");
+    assert_eq!(
+        said,
+        "would restore      changed.txt\nwould restore      gone.txt\nwould remove       new/made.txt\nNothing was changed (--dry-run).\n"
+    );
     assert_eq!(files(&fixture), after);
     let said = fixture.ok(&["undo", "r"]);
     assert_eq!(
@@ -132,6 +148,11 @@ fn what_something_else_changed_since_stays_and_is_named() {
     let fixture = changing();
     fixture.ok(&["run", "c.yaml", "--run-id", "r"]);
     fixture.write("w/changed.txt", "a person's\n");
+    let left = fixture.ends(&["undo", "r", "--dry-run"], 1);
+    let would = "WOULD NOT RESTORE  changed.txt: something else has changed it since the run";
+    assert!(left.out.contains(would), "{}", left.out);
+    let would = "1 of 3 files would not be restored";
+    assert!(left.err.contains(would), "{}", left.err);
     let left = fixture.ends(&["undo", "r"], 1);
     assert!(
         left.out

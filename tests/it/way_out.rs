@@ -574,7 +574,7 @@ fn text_in_the_place_of_a_json_report_is_why_the_run_failed() {
     let ended = fixture.ends(&["run", "c.yaml", "--run-id", "r", "--verbose"], 5);
     let why = fixture.ok(&["show", "r", "--why"]);
     let reason = "(no report came: the model answered without one, once)";
-    let entry = "the text is no report: not valid JSON: line 1, column 1";
+    let entry = "the text is not a report: not valid JSON: line 1, column 1";
     for said in [&ended.err, &why] {
         assert!(said.contains(reason), "{said}");
         assert!(said.contains(entry), "{said}");

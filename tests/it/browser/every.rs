@@ -54,7 +54,9 @@ fn no_figure_of_the_timeline_is_cut_however_narrow_the_window() {
     fs::write(folder.path().join("page.html"), with_script(&page, MEASURE)).unwrap();
     let widths = [390, 800, 1280, 1600];
     let frames = widths
-        .map(|wide| format!("<iframe src=\"page.html\" width={wide} height=800></iframe>"))
+        .map(|wide| {
+            format!("<iframe src=\"page.html#view=timeline\" width={wide} height=800></iframe>")
+        })
         .concat();
     let all = folder.path().join("all.html");
     fs::write(&all, format!("<!doctype html><body>{COLLECT}{frames}")).unwrap();

@@ -174,6 +174,39 @@ fn a_page_opens_on_the_answer_the_outcome_and_the_cost() {
     check("accounting.priced", &[">MIT.</pre>", done, ">$0.0060 · "]);
     let failed = "failed protocol no tools";
     check("core.narration", &["id=\"answer\"", "hidden", failed]);
+    let cause = "> · auth 401: invalid_api_key: no such key</span></h1>";
+    check(
+        "provider.auth_before",
+        &["failed preflight: provider auth", cause],
+    );
+}
+
+/// The conversation comes first, with one line for a long wait, and a result that the model saw in part says so.
+#[test]
+fn a_page_opens_on_the_conversation_with_its_waits_and_cuts() {
+    let check = |name: &str, address: &str, view: &str, expect: &str| {
+        let page = page_of(Path::new(&golden(name)));
+        let Some(document) = opened(&page, address) else {
+            return;
+        };
+        let body = body(&document);
+        let selected = format!("data-tab=\"{view}\" aria-selected=\"true\"");
+        assert!(body.contains(&selected), "{name}{address}: {body}");
+        assert!(body.contains(expect), "{name}{address}: {body}");
+    };
+    let said = ">It is the MIT licence.</pre>";
+    check("core.valid_call", "", "talk", said);
+    check("core.valid_call", "#entry-2", "timeline", "Entry 2: ");
+    check(
+        "core.valid_call",
+        "#view=timeline",
+        "timeline",
+        "id=\"row-0\"",
+    );
+    let waits = "16 min 40 s without work of a model or a tool";
+    check("approval.stands_outside_the_timeouts", "", "talk", waits);
+    let cut = ">cut for the model</b>";
+    check("core.oversized_result", "", "talk", cut);
 }
 
 #[test]

@@ -48,7 +48,6 @@ fn a_tool_server_is_started_once_for_a_whole_conversation_and_ends_with_it() {
     for (message, answer) in [("first", "One."), ("second", "Two."), ("third", "Three.")] {
         chat.types(&format!("{message}\r"))
             .until(answer)
-            .until("COMPLETED_WITH_TOOLS")
             .until("> ");
     }
     chat.types("/tools\r").until("fs__count").until("> ");
@@ -81,19 +80,17 @@ fn a_tool_server_that_died_between_two_messages_is_started_again() {
     }
     let fixture = Fixture::new();
     let mut chat = calling(&fixture);
-    chat.types("first\r")
-        .until("COMPLETED_WITH_TOOLS")
-        .until("> ");
-    let killed = Command::new("kill")
-        .arg("-KILL")
-        .args(fixture.processes())
-        .status();
+    chat.types("first\r").until("One.").until("> ");
+    let before = fixture.processes();
+    let killed = Command::new("kill").arg("-KILL").args(&before).status();
     assert!(killed.unwrap().success());
-    fixture.has_no_processes();
-    chat.types("second\r")
-        .until("Two.")
-        .until("COMPLETED_WITH_TOOLS")
-        .until("> ");
+    // Another one may take its place at once.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while fixture.processes().iter().any(|id| before.contains(id)) {
+        assert!(std::time::Instant::now() < until, "{before:?} still run");
+        std::thread::yield_now();
+    }
+    chat.types("second\r").until("Two.").until("> ");
     assert_eq!(starts(&fixture), 2);
     // A process that is asked to end takes them along, too.
     chat.signal("TERM");

@@ -377,7 +377,7 @@ fn two_interrupts_end_a_chat_on_a_pipe_that_waits_for_a_line() {
 }
 
 #[test]
-fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
+fn a_closed_stdout_changes_nothing_of_the_run_and_is_an_exit_code() {
     let fixture = Fixture::new();
     let long = "x".repeat(1 << 20);
     for (run, json) in [("plain", None), ("json", Some("--json"))] {
@@ -392,7 +392,13 @@ fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{run}: {printed}");
+        assert_eq!(output.status.code(), Some(9), "{run}: {printed}");
+        for part in [
+            format!("write the answer of run {run}: Broken pipe"),
+            format!("monolith show {run} prints it"),
+        ] {
+            assert!(printed.contains(&part), "{part}: {printed}");
+        }
         assert!(!printed.contains("panic"), "{run}: {printed}");
         assert_eq!(fixture.run(&["verify", run]).code, 0);
         let billed = std::fs::read_to_string(fixture.path("home/accounting.jsonl")).unwrap();

@@ -85,6 +85,28 @@ fn the_agent_that_would_pass_the_budget_is_not_begun() {
     assert!(shown[3].ends_with(" needed, 5 left)"), "{shown:?}");
 }
 
+/// The advice is about the budget that kept the agent from beginning, not about a model that makes no calls.
+#[test]
+fn advice_for_an_agent_without_budget_names_the_budget() {
+    let fixture = Fixture::new();
+    fixture.agent("scout", "", &asks(&[], "found")[1..]);
+    let calls = asks(&[("agent__scout", prompt("go"))], "It failed.");
+    let lead = "agents: [scout.yaml]\ntool_policy: required\ntool_proof: lineage\n";
+    fixture.agent("lead", lead, &calls);
+    let budget = ["--set", "max_tokens_consumed=5000"];
+    let said = fixture.run(&super::lead(&budget)).err;
+    for part in [
+        " tokens needed (",
+        "or a larger max_tokens_consumed for the run that calls it",
+        "= help: agent__scout was called, and its run did not begin: remove the cause that the error names, then monolith continue lead ",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    for other in ["text_profile", "grammar_profile", "fewer agents"] {
+        assert!(!said.contains(other), "{other}\n{said}");
+    }
+}
+
 /// Two hundred agents at once, on however many processors: each within its part, none begun twice, and the whole tree verifies.
 #[test]
 fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {

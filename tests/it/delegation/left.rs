@@ -201,7 +201,7 @@ fn every_call_that_waits_below_a_run_that_is_left_is_named() {
         "{}",
         left.out
     );
-    let next = "approve lead.1 answers a child run's call (monolith approvals has one more), then";
+    let next = "approve lead.1 answers call 1 of echo in a child run (monolith approvals has one more), then";
     assert!(left.err.contains(next), "{}", left.err);
     let shown = fixture.ok(&["show", "lead"]);
     for run in ["lead.1", "lead.2"] {

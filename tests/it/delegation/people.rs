@@ -36,6 +36,39 @@ fn a_question_at_the_terminal_names_the_run_below_that_asks() {
     assert_eq!(code, 0, "{shown}");
 }
 
+/// The lines of a child run are indented below those of its parent, and name the agent and the run.
+/// 001/1.logs.6
+#[test]
+fn child_runs_are_shown_indented_on_the_terminal_of_their_parent() {
+    let fixture = Fixture::new();
+    fixture.worker("worker");
+    let calls = asks(&[("agent__worker", prompt("the time"))], "Late.");
+    fixture.agent("middle", "agents: [worker.yaml]\n", &calls);
+    let calls = asks(&[("agent__middle", prompt("the time"))], "Done.");
+    fixture.agent("lead", "agents: [middle.yaml]\n", &calls);
+    let mut command = fixture.command(&lead(&[]));
+    command.env("NO_COLOR", "1");
+    let (code, shown) = Terminal::sized(command, 200).end();
+    assert_eq!(code, 0, "{shown}");
+    let lines = shown.lines();
+    // A spinner may have stood in the line before.
+    let lines = lines.map(|line| line.rsplit("\u{1b}[2K").next().unwrap_or_default());
+    let begins: Vec<&str> = lines
+        .filter_map(|line| Some(line.split_once("PRECHECK → INFER")?.0))
+        .collect();
+    let indents = ["", "  agent:middle lead.1  ", "    agent:worker lead.1.1  "];
+    assert_eq!(begins.len(), indents.len(), "{shown}");
+    for (begin, indent) in begins.iter().zip(indents) {
+        let time = begin.strip_prefix(indent).unwrap_or("none");
+        assert!(
+            time.starts_with(|first: char| first.is_ascii_digit()),
+            "{shown}"
+        );
+    }
+    let piped = fixture.run(&["run", "lead.yaml", "--task", "go", "--run-id", "again"]);
+    assert!(!piped.err.contains("again.1"), "{}", piped.err);
+}
+
 /// Time limit of a process for work that should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -183,7 +216,7 @@ fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     let fixture = waiting();
     let left = fixture.run(&lead(&["--no-wait"]));
     assert_eq!(left.code, 8, "{}", left.printed());
-    let next = "monolith approve lead.1.1 answers a child run's call, then monolith resume lead continues it";
+    let next = "monolith approve lead.1.1 answers call 1 of echo in a child run, then monolith resume lead continues it";
     assert!(left.err.contains(next), "{}", left.printed());
     assert_eq!(ends(&fixture), ["open"; 3]);
     let again = fixture.ends(&["resume", "lead", "--no-wait", "--json"], 8);
@@ -268,6 +301,8 @@ fn an_abort_ends_a_run_below_whose_tool_server_does_not_come_up_again() {
     );
     let left = fixture.run(&lead(&["--no-wait"]));
     assert_eq!(left.code, 8, "{}", left.printed());
+    // A resume without a terminal brings nothing up for a call that still waits.
+    fixture.answers("approve", "lead.1.1");
     let mut child = begins(&fixture, &["resume", "lead"]);
     until(&fixture, &mut child, "lead.1", "resumed");
     signal(&child, Signal::INT);

@@ -1,14 +1,13 @@
 //! A tree of runs as it is seen: listed, exported and imported, with what all of it used, and accounted for by agent.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 
-use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use super::{asks, prompt, tree::tree};
 use crate::browser::{body, opened, printed};
 use crate::fixture::{Fixture, says};
+use crate::kept::snapshot;
 
 /// The text before each run of the tree, and its name.
 const DRAWN: [&str; 3] = ["lead ", "└─ lead.1 ", "   └─ lead.1.1 "];
@@ -254,16 +253,6 @@ fn accounting_names_the_agent_and_the_agents_that_called_it() {
     }
 }
 
-/// The snapshot of a session, unpacked.
-fn snapshot(fixture: &Fixture, run: &str) -> Value {
-    let packed = std::fs::read(fixture.path(&format!("sessions/{run}.json.gz"))).unwrap();
-    let mut text = String::new();
-    GzDecoder::new(&packed[..])
-        .read_to_string(&mut text)
-        .unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
 /// Returns the op that is a separate session.
 fn session_in(tree: &Value) -> &Value {
     let turns = tree["turns"].as_array().unwrap().iter();
@@ -319,7 +308,8 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
         (&json!("lead.1.1"), &json!("clock"))
     );
     assert_eq!(clock["callPath"], "lead:middle:clock");
-    assert_eq!(middle["traceId"], "lead");
+    assert_eq!(middle["traceId"], tree["traceId"]);
+    assert_eq!(middle["attributes"]["origin"], "lead");
     // The totals are those of all sessions.
     assert_eq!(tree["totals"]["tokensIn"], 50 * 7, "{tree}");
     assert_eq!(

@@ -119,6 +119,43 @@ fn each_result_of_a_list_names_its_file_and_its_task() {
     );
 }
 
+/// A file of a folder is the place of its run, and a workflow is named as a contract is; on a terminal each line has the file and the task.
+#[test]
+fn each_result_of_a_folder_names_its_file_and_its_task() {
+    let fixture = Fixture::new();
+    let terms = "targets: [{provider: demo, model: script}]\n\
+                 providers: {demo: {type: scripted, file: s.jsonl}}\n";
+    fixture.write("all/a.yaml", &format!("task: hi\n{terms}"));
+    fixture.write("all/a.pins.json", "{}");
+    fixture.write("all/s.jsonl", &says("Noon."));
+    let own = terms.replace('\n', "\n  ");
+    let own = own.trim_end();
+    let steps = "steps: [{id: ask, prompt: 'When?'}]";
+    let workflow = format!("workflow: w\ninput: fish\ncontract:\n  {own}\n{steps}\n");
+    fixture.write("all/b.yaml", &workflow);
+    let args = ["run", "--contracts", "all", "--max-runs", "1"];
+    let ended = fixture.ends(&args, 0);
+    let listed = documents(&ended.out)
+        .into_iter()
+        .map(|document| document["listed"].clone());
+    let listed: Vec<Value> = listed.collect();
+    let [contract, workflow] = listed.as_slice() else {
+        panic!("one result for each file: {}", ended.out);
+    };
+    assert_eq!(contract["place"], "a.yaml");
+    assert_eq!(contract["task"], "hi");
+    assert_eq!(workflow["place"], "b.yaml");
+    assert_eq!(workflow["task"], "fish");
+    for one in &listed {
+        let file = one["contract"].as_str().unwrap();
+        assert!(file.ends_with(one["place"].as_str().unwrap()), "{one}");
+    }
+    let (code, shown) = Terminal::sized(fixture.command(&args), 200).end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("a.yaml: hi"), "{shown}");
+    assert!(shown.contains("b.yaml: fish"), "{shown}");
+}
+
 /// Returns the exit code of the process; kills it after a minute and returns `None`.
 fn ends_soon(mut child: Child) -> Option<i32> {
     let pid = Pid::from_child(&child);
@@ -177,7 +214,7 @@ fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
     let mut child = fixture.many(&args);
     drop(child.stdout.take());
     let left = left(child);
-    assert!([1, 8].contains(&left.code), "{}", left.code);
+    assert!([8, 9].contains(&left.code), "{}", left.code);
     assert!(
         left.err.contains("write the results: Broken pipe"),
         "{}",
@@ -199,7 +236,7 @@ fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
             .open("/dev/full")
             .unwrap();
         let output = fixture.command(&args).stdout(full).output().unwrap();
-        assert!([1, 8].contains(&output.status.code().unwrap()));
+        assert!([8, 9].contains(&output.status.code().unwrap()));
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(err.contains("write the results: No space left"), "{err}");
         assert!(open() < first + 300, "all were begun");

@@ -2,7 +2,8 @@
 //!
 //! `scripts/mutate-cases` looks for one for each of them: it takes a quarter of an hour, so that the tests only see that
 //! the changes can be made. A change is a switch in a copy of the package: one copy holds all of them, and a case is played
-//! with one switch after the other.
+//! with one switch after the other. The result is corpus/mutants.jsonl, which `monolith corpus coverage`
+//! reads; `MONOLITH_BLESS=1` writes the file, and otherwise it must already hold the result.
 
 mod copy;
 mod edits;
@@ -16,11 +17,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use monolith_conformance::{CaseTrial, Corpus};
 use serde_json::Value;
 
 use self::copy::{Copy, rust_files};
 use self::edits::{Edits, edited};
-use super::corpus::root;
+use super::corpus::{root, same_file};
 
 #[test]
 fn a_switch_is_laid_around_code_without_breaking_its_syntax() {
@@ -41,6 +43,7 @@ fn a_switch_is_laid_around_code_without_breaking_its_syntax() {
 }
 
 /// Shows what its name says where `MONOLITH_MUTANTS` names the folder for the copy; else it looks at nothing.
+/// With `MONOLITH_MUTANTS_CHANGED` it searches only the cases that the record does not prove.
 #[test]
 fn each_case_has_a_change_that_it_does_not_survive() {
     let Some(folder) = std::env::var_os("MONOLITH_MUTANTS") else {
@@ -48,6 +51,16 @@ fn each_case_has_a_change_that_it_does_not_survive() {
         return;
     };
     let folder = Path::new(&folder);
+    let corpus = Corpus::read(&root().join("corpus")).unwrap();
+    let mut record = corpus.trials().unwrap();
+    let mut wanted: Vec<&str> = corpus.cases.iter().map(|case| case.id.as_str()).collect();
+    if std::env::var_os("MONOLITH_MUTANTS_CHANGED").is_some() {
+        wanted.retain(|id| !record.get(*id).is_some_and(CaseTrial::is_proven));
+    }
+    if wanted.is_empty() {
+        println!("each case has failed under a change since it was last edited");
+        return;
+    }
     let mut copy = Copy::of(root(), folder.join("copy"));
     let program = copy.compile(root());
     let out = folder.join("cases.jsonl");
@@ -57,6 +70,7 @@ fn each_case_has_a_change_that_it_does_not_survive() {
             "search::each_case_has_a_mutant_that_it_does_not_survive",
         ])
         .current_dir(folder.join("copy"))
+        .env("MONOLITH_MUTANTS_CASES", wanted.join(" "))
         .env("MONOLITH_MUTANTS_OUT", &out)
         .stdin(Stdio::null())
         .status()
@@ -67,6 +81,8 @@ fn each_case_has_a_change_that_it_does_not_survive() {
         let (file, mutant) = copy.mutants.get(&number)?;
         Some(format!("{file}:{} {:?}", mutant.line, mutant.change))
     };
+    let texts = corpus.cases.iter();
+    let texts: BTreeMap<_, _> = texts.map(|case| (case.id.as_str(), &case.text)).collect();
     let mut survivors = Vec::new();
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for line in std::fs::read_to_string(&out).unwrap().lines() {
@@ -76,15 +92,32 @@ fn each_case_has_a_change_that_it_does_not_survive() {
             Some(place) => println!("{id}: {place}"),
             None => survivors.push(id.to_owned()),
         }
-        for (carrier, number) in line["found"].as_object().unwrap() {
+        let found = line["found"].as_object().unwrap();
+        let survived = line["survived"].as_array().unwrap();
+        let text_of = |carrier: &Value| carrier.as_str().unwrap().to_owned();
+        let trial = CaseTrial {
+            id: id.to_owned(),
+            digest: corpus.case_digest(texts[id]),
+            fails: !line["killer"].is_null(),
+            broken: found.keys().cloned().collect(),
+            survived: survived.iter().map(text_of).collect(),
+        };
+        record.insert(id.to_owned(), trial);
+        for (carrier, number) in found {
             *kinds.entry("assertions").or_default() += 1;
             println!("  {carrier}: {}", name(number).unwrap());
         }
-        for carrier in line["survived"].as_array().unwrap() {
-            survivors.push(format!("{id}: {}", carrier.as_str().unwrap()));
-        }
+        let named = |carrier: &Value| format!("{id}: {}", text_of(carrier));
+        survivors.extend(survived.iter().map(named));
         *kinds.entry("cases").or_default() += 1;
     }
     println!("{kinds:?}, {} mutants", copy.mutants.len());
-    assert!(survivors.is_empty(), "{survivors:#?}");
+    println!("survivors: {survivors:#?}");
+    let lines = record.values();
+    let lines = lines.map(|trial| serde_json::to_string(trial).unwrap() + "\n");
+    same_file(
+        &root().join("corpus/mutants.jsonl"),
+        &lines.collect::<String>(),
+    );
+    assert!(survivors.is_empty(), "no change breaks {survivors:#?}");
 }

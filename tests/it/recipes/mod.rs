@@ -39,6 +39,7 @@ pages! {
     ci: "docs/recipes/ci.md",
     coder: "docs/recipes/coder.md",
     crash: "docs/recipes/crash.md",
+    delegation: "docs/recipes/delegation.md",
     embedding: "docs/recipes/embedding.md",
     failure: "docs/recipes/failure.md",
     fallback: "docs/recipes/fallback.md",
@@ -47,7 +48,9 @@ pages! {
     mcp: "docs/recipes/mcp.md",
     own_model: "docs/recipes/own-model.md",
     readme: "README.md",
+    rest: "docs/recipes/rest.md",
     without_a_model: "docs/recipes/without-a-model.md",
+    workflow: "docs/recipes/workflow.md",
 }
 
 #[test]
@@ -65,6 +68,22 @@ fn every_recipe_is_played() {
         .map(|path| (*path).to_owned())
         .collect();
     assert_eq!(there, played);
+}
+
+#[test]
+fn the_readme_is_short_says_what_is_not_proven_and_names_what_others_do_better() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.lines().count() < 120);
+    for page in ["docs/proven.md", "docs/platforms.md", "docs/recipes/"] {
+        assert!(readme.contains(&format!("]({page}")), "{page}");
+    }
+    let rows = readme.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    let lost = cells.filter(|cells| cells[2].starts_with('–'));
+    assert!(lost.count() > 0, "a row that others win");
+    let models = std::fs::read_to_string(root.join("docs/models.md")).unwrap();
+    assert!(models.contains("](retries.md)"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ const NEVER: Duration = Duration::from_secs(3_600);
 impl Models {
     /// Servers that give these answers in turn, a line of JSON each: `{"calls": [[name, arguments], …]}`, `{"says": text}`,
     /// `{"status": code}`, `{"hangs": true}`; `"at"` names the port where it is not the first one, `"of"` a
-    /// word that the request must hold.
+    /// word that the request must hold. `{"get": path, "gives": JSON}` is what a service gives to every GET of that path.
     pub fn giving(answers: &str) -> Self {
         let runtime = Runtime::new().unwrap();
         let answers: Vec<Value> = answers
@@ -80,11 +80,18 @@ fn respond(request: &Request, (queue, given): &mut (VecDeque<Value>, u32)) -> Re
                 "chat_template_caps": {"supports_tools": true, "supports_tool_calls": true}}));
         }
         ("POST", "/v1/chat/completions") => {}
+        ("GET", path) => {
+            let found = queue.iter().find(|answer| answer["get"] == path);
+            return found.map_or(ResponseTemplate::new(404), |answer| ok(&answer["gives"]));
+        }
         _ => return ResponseTemplate::new(404),
     }
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let text = body.to_string();
-    let fits = |answer: &Value| answer["of"].as_str().is_none_or(|word| text.contains(word));
+    let fits = |answer: &Value| {
+        let is_of = answer["of"].as_str().is_none_or(|word| text.contains(word));
+        is_of && answer["get"].is_null()
+    };
     let Some(answer) = queue.iter().position(fits).and_then(|at| queue.remove(at)) else {
         return ResponseTemplate::new(500).set_body_string("the page has no more answers");
     };

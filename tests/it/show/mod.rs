@@ -118,6 +118,82 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
     assert_eq!(run.0.wait().unwrap().code(), Some(0));
 }
 
+/// Each entry and its event is one line of JSON, printed before the run has ended.
+#[test]
+fn a_run_is_followed_by_a_program_as_lines_of_json() {
+    let fixture = Fixture::new();
+    fixture.script_in_time("required", &[("call", 0), ("done", 4000)]);
+    let mut run = fixture.command(&["run", "c.json", "--run-id", "r"]);
+    let run = run.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = Driven(run.spawn().unwrap());
+    let there = (0..2000).any(|_| fixture.run(&["show", "r", "--raw"]).code == 0);
+    assert!(there, "the run never began");
+    let mut following = fixture.command(&["show", "r", "--follow", "--json"]);
+    let mut following = Driven(following.stdout(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(following.0.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let entry: serde_json::Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(entry["event"]["event"]["kind"], "run_started", "{first}");
+    assert!(
+        run.0.try_wait().unwrap().is_none(),
+        "the model takes four seconds: the run is in progress"
+    );
+    let rest = lines.map(Result::unwrap);
+    let followed: Vec<String> = std::iter::once(first).chain(rest).collect();
+    let raw = fixture.ok(&["show", "r", "--raw"]);
+    assert_eq!(followed, raw.lines().collect::<Vec<_>>());
+    assert_eq!(following.0.wait().unwrap().code(), Some(0));
+    assert_eq!(run.0.wait().unwrap().code(), Some(0));
+    let failed = golden("core.malformed_envelope");
+    let left = fixture.ends(&["show", &failed, "--follow", "--json"], 5);
+    let raw = fixture.ok(&["show", &failed, "--raw"]);
+    assert_eq!((left.out, left.err.as_str()), (raw, ""));
+}
+
+/// A program does not wait for a person who resumes the run.
+#[test]
+fn a_run_that_nobody_drives_is_followed_by_a_program_to_its_last_entry() {
+    let fixture = Fixture::new();
+    fixture.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\": \"x\"}")],
+    );
+    fixture.ends(&["run", "c.yaml", "--no-wait", "--run-id", "r"], 8);
+    let left = fixture.ends(&["show", "r", "--follow", "--json"], 8);
+    assert_eq!(left.out, fixture.ok(&["show", "r", "--raw"]));
+    assert_eq!(
+        left.err,
+        "run r has not ended, and no process drives it; `monolith resume r` continues it\n"
+    );
+}
+
+/// Nothing is written while the model takes its time.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_the_following_while_nothing_happens() {
+    let fixture = Fixture::new();
+    fixture.script_in_time("required", &[("call", 0), ("done", 8000)]);
+    for (name, form) in [("a", &["--json"][..]), ("b", &[])] {
+        let mut run = fixture.command(&["run", "c.json", "--run-id", name]);
+        let run = run.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut run = Driven(run.spawn().unwrap());
+        let waits = (0..2000).any(|_| {
+            let raw = fixture.run(&["show", name, "--raw"]).out;
+            raw.contains("tool_returned")
+        });
+        assert!(waits, "the model was never asked again");
+        let args = [&["show", name, "--follow"], form].concat();
+        let mut following = fixture.command(&args);
+        let mut following = Driven(following.stdout(Stdio::piped()).spawn().unwrap());
+        let mut lines = BufReader::new(following.0.stdout.take().unwrap()).lines();
+        let entries = fixture.ok(&["show", name, "--raw"]).lines().count();
+        assert_eq!(lines.by_ref().take(entries).count(), entries);
+        drop(lines);
+        assert_eq!(following.0.wait().unwrap().code(), Some(0), "{form:?}");
+        assert!(run.0.try_wait().unwrap().is_none(), "{form:?}");
+    }
+}
+
 #[test]
 fn a_run_is_shown_as_a_conversation_first_and_the_machine_below() {
     let fixture = Fixture::new();

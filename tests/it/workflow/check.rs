@@ -77,3 +77,36 @@ fn a_workflow_that_can_be_run_is_found_to_be_one() {
         .err;
     assert!(refused.contains("it is run as it is written"), "{refused}");
 }
+
+/// A workflow is a program, too: what it starts, asks and reads is listed before a person runs or trusts it.
+#[test]
+fn contract_check_lists_what_a_workflow_and_its_agents_reach() {
+    let fixture = fixture(
+        "steps:
+- {id: first, tool: odd__touch}
+- {id: second, tool: far__read}
+- {id: give, delegate: other.yaml, task: go}
+",
+    );
+    let servers = "workspace: w, mcp: {
+    odd: {command: ./evil.sh, env: {TOKEN: '${ODD_TOKEN}'}},
+    far: {url: 'https://far.example/mcp'}}}";
+    let evil = fixture.read("w.yaml").replace("workspace: w}", servers);
+    fixture.write("evil.yaml", &evil);
+    fixture.write("other.yaml", &fixture.read("agent.yaml"));
+
+    let said = fixture.run(&["contract", "check", "evil.yaml"]).out;
+    for part in [
+        "\nreaches:\n",
+        "  command   ./evil.sh ",
+        "  host      https://far.example/mcp ",
+        "  variable  ODD_TOKEN goes to ",
+        "the agent other.yaml reaches:\n",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let report = fixture.json(&["contract", "check", "evil.yaml"]).1;
+    let commands = report["reaches"]["commands"].as_array().unwrap();
+    assert_eq!(commands.len(), 1, "{report}");
+    assert_eq!(report["agents_below"][0]["file"], "other.yaml", "{report}");
+}

@@ -325,6 +325,17 @@ fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
     }
 }
 
+/// The run of a step that is one call asks no model, and none is named.
+#[test]
+fn the_call_of_a_tool_step_that_waits_is_listed_without_a_model() {
+    let fixture =
+        fixture("steps: [{id: make, tool: write_file, arguments: {path: out.txt, content: hi}}]\n");
+    fixture.asks_before_writing();
+    fixture.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    let listed = fixture.ok(&["approvals"]);
+    assert!(listed.contains(" UTC, contract "), "{listed}");
+}
+
 /// A workflow that is ended at once has its end, and prints it, before the server of a call that is under way has ended by itself.
 #[test]
 fn an_abort_waits_for_no_tool_server_of_a_step() {
@@ -382,10 +393,11 @@ fn a_server_starts_once_for_the_steps_that_use_it() {
     let server = shell_word(COUNTING_SERVER);
     let mcp = |name: &str| {
         let script = format!("echo {name} >> starts; exec python3 {server} executions");
-        json!({"command": "sh", "args": ["-c", script], "sandbox": "off"})
+        json!({"command": "sh", "args": ["-c", script], "sandbox": "off", "shared": name != "own"})
     };
     let tools = json!({
-        "builtin": ["list_directory"], "workspace": "w", "mcp": {"fs": mcp("fs"), "idle": mcp("idle")},
+        "builtin": ["list_directory"], "workspace": "w",
+        "mcp": {"fs": mcp("fs"), "idle": mcp("idle"), "own": mcp("own")},
     });
     let contract = CONTRACT.split_once("  tools:").unwrap().0;
     let run = |run_id: &str, steps: &str| {
@@ -414,5 +426,9 @@ fn a_server_starts_once_for_the_steps_that_use_it() {
         &count("b"),
         "- {id: more, prompt: hi}\n",
     ];
-    assert_eq!(run("w3", &steps.concat()), ["fs", "idle"]);
+    // A server with `shared: false` is each step's own.
+    assert_eq!(run("w3", &steps.concat()), ["fs", "idle", "own", "own"]);
+    let group = "- id: both\n  parallel:\n  - {id: c, tool: fs__count}\n  - {id: d, tool: fs__count}\n\
+                 - {id: e, tool: own__count}\n- {id: f, tool: own__count}\n";
+    assert_eq!(run("w4", group), ["fs", "own", "own"]);
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{CONTRACT, are, fixture, steps_of};
 use crate::delegation::{asks, prompt};
 use crate::fixture::Fixture;
+use crate::kept::snapshots;
 
 /// The same fixture, the contract of its steps with a small budget for what a model reads.
 fn small(steps: &str) -> Fixture {
@@ -110,6 +111,7 @@ fn a_workflow_that_ends_at_once_is_signed_as_any_other() {
     assert_eq!((code, &verified["level"]), (0, &json!("L1")), "{verified}");
 }
 
+/// 001/1.logs.6
 #[test]
 fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
     let fixture = fixture(
@@ -151,16 +153,20 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
     );
     for step in ["w.1", "w.2", "w.3"] {
         assert!(fixture.path(&format!("saved/w/{step}.json")).exists());
-        assert!(fixture.path(&format!("sessions/{step}.json.gz")).exists());
+        let kept = snapshots(&fixture.path("sessions"));
+        assert!(kept.iter().any(|one| one["opTree"]["id"] == step));
         assert!(ended.err.contains(step), "{step}: {}", ended.err);
     }
     // Each transition of a step, as of a run, and of what is below it, with the run's name (001 §1).
     for run in ["w.1", "w.2", "w.3", "w.3.1"] {
         let mut lines = ended.err.lines();
         let is_its =
-            |line: &str| line.starts_with(&format!("{run}  ")) && line.contains("PRECHECK → ");
+            |line: &str| line.contains(&format!(" {run}  ")) && line.contains("PRECHECK → ");
         assert!(lines.any(is_its), "{run}: {}", ended.err);
     }
+    // The turns of an agent's run begin with 1.
+    let begun = "agent:clock w.3.1  [VRB] turn 1 of ";
+    assert!(ended.err.contains(begun), "{}", ended.err);
 }
 
 #[test]

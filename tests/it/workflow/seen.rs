@@ -212,7 +212,7 @@ fn the_page_of_a_workflow_draws_its_graph() {
     let drawn = body(&document);
     let mut rest = drawn;
     for part in [
-        "compensated: tool error</h1>",
+        "compensated: tool error<span id=\"cause\"> · both/broken ended: ",
         "aria-label=\"Steps of the workflow\"",
         ">keep</b>",
         ">compensated</b>",
