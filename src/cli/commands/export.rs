@@ -46,7 +46,9 @@ pub(crate) struct ExportArgs {
     /// Default: the format of the extension of FILE, else jsonl. An unknown extension is refused.
     #[arg(long, hide_possible_values = true, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// Output file or -, or folder with --tree (default: stdout)
+    /// Output file, or folder with --tree (default: stdout)
+    ///
+    /// - is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing file
