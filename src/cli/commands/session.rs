@@ -19,7 +19,7 @@ examples/host.py is a host."
 pub(crate) struct SessionArgs {
     /// Speak the protocol over stdin and stdout, as lines of JSON
     ///
-    /// Nothing else goes to stdout. When stdin ends, an unfinished run is suspended. The exit code is that of the last run.
+    /// Stdout carries only the protocol. When stdin ends, an unfinished run is suspended. The exit code is that of the last run.
     #[arg(long, required = true)]
     pub(crate) stdio: bool,
 }

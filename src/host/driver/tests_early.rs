@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The wait of the server between the call and the end of its message.
 #[derive(Clone)]
 enum Pause {
-    /// That the tool has started.
+    /// The start of the tool.
     Started(Arc<Semaphore>),
     Time(Duration),
 }

@@ -271,7 +271,7 @@ struct Found {
     not_started: Vec<String>,
     /// The tools that are known to be offered.
     offers: Vec<String>,
-    /// None if there is no contract.
+    /// The reach of the contract, if there is one.
     reach: Option<Reach>,
 }
 

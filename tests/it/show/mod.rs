@@ -167,7 +167,7 @@ fn a_run_that_nobody_drives_is_followed_by_a_program_to_its_last_entry() {
     );
 }
 
-/// Nothing is written while the model takes its time.
+/// The model takes its time, and no line is written meanwhile.
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_ends_the_following_while_nothing_happens() {

@@ -11,9 +11,9 @@ use crate::message::{Digest, DigestContext};
 
 static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
 
-/// All that the next decision is made from, but the texts.
+/// The state that the next decision depends on, without the texts.
 ///
-/// What grows with the steps is changed by methods alone: each change is hashed once, so the cost of the digest depends on the
+/// Methods alone change the parts that grow with the steps: each change is hashed once, so the cost of the digest depends on the
 /// runs under way, not on those that have ended. A checkpoint holds all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

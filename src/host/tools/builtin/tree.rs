@@ -125,7 +125,7 @@ impl Tree<'_> {
     /// Hands on each regular file below `start` by its path from there, folder by folder, sorted by name.
     ///
     /// # Errors
-    /// Where `start` cannot be read. A folder below it that cannot is noted as skipped.
+    /// The error of `start`, if it cannot be read. A folder below it that cannot be read is noted as skipped.
     pub(super) fn walk(
         &self,
         start: &Path,
