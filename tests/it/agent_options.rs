@@ -396,8 +396,7 @@ fn the_form_of_the_report_is_one_of_a_closed_list() {
         left.err
     );
     let left = fixture.ends(&["run", "a.ai", "", "--dry-run"], 4);
-    // A `.ai` file has no key for one.
-    let given = "error: no task given\n  = help: monolith run FILE \"…\"; ";
+    let given = "error: no task given\n  = help: monolith run FILE \"…\", or --task TEXT; a contract in YAML";
     assert!(left.err.contains(given), "{}", left.err);
     let left = fixture.ends(
         &["run", "You are brief.", " ", "--models", "demo/script"],

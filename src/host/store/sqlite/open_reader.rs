@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -16,6 +17,10 @@ use crate::store::regular_file::open_regular;
 
 /// The header of a database, and that of the page of its tables.
 const HEAD_BYTES: usize = 108;
+/// Looks for a missing log of writes before its store counts as a copy without it.
+const LOG_LOOKS: u32 = 80;
+/// Time between two of these looks.
+const LOG_PAUSE: Duration = Duration::from_millis(25);
 
 /// Opens a connection that only reads, and makes nothing.
 ///
@@ -24,9 +29,7 @@ const HEAD_BYTES: usize = 108;
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();
     // SQLite makes an empty log where there is none.
-    if let Some(fault) = without_log(path) {
-        return Err(fault);
-    }
+    judge_log(path)?;
     let conn = open_to_read(file, busy)?;
     let format = format_of(&conn, path)?.ok_or_else(|| StoreError::Empty {
         path: path.to_path_buf(),
@@ -110,9 +113,21 @@ const fn may_be_frozen(code: i32) -> bool {
     )
 }
 
+/// Refuses a copy without its log of writes: another run in it would hide those that it was copied for. For a moment, a store that
+/// another process makes looks the same, so the file is looked at for two seconds.
+pub(super) fn judge_log(path: &Path) -> Result<(), StoreError> {
+    for _ in 1..LOG_LOOKS {
+        if without_log(path).is_none() {
+            return Ok(());
+        }
+        thread::park_timeout(LOG_PAUSE);
+    }
+    without_log(path).map_or(Ok(()), Err)
+}
+
 /// Reports a file that is in use with a log of writes, has nothing itself, and has no such log: all of it was in the log. The
 /// parts of the header are those of the SQLite file format (§1.3, §1.6).
-pub(super) fn without_log(path: &Path) -> Option<StoreError> {
+fn without_log(path: &Path) -> Option<StoreError> {
     let log = log_of(path);
     let is_missing =
         std::fs::symlink_metadata(&log).is_err_and(|fault| fault.kind() == io::ErrorKind::NotFound);

@@ -3,13 +3,12 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::formats::STORE_FORMAT;
-use super::open_reader::{BUSY, distrust, open_to_read, without_log};
+use super::open_reader::{BUSY, distrust, judge_log, open_to_read};
 use super::schema::{APPLICATION_ID, BLOB_INDEX, NAME_LOG, SCHEMA, format_of, judge_whole};
 use super::store_file::StoreFile;
 use crate::store::StoreError;
@@ -23,10 +22,6 @@ const PAGE_BYTES: u32 = 1024;
 const LOG_PAGES: u32 = 4096;
 /// Maximum number of requests for a log of writes.
 const LOG_ATTEMPTS: u32 = 64;
-/// Looks for a missing log of writes before its store counts as a copy without it.
-const LOG_LOOKS: u32 = 16;
-/// Time between two of these looks.
-const LOG_PAUSE: Duration = Duration::from_millis(25);
 
 /// The durability of an acknowledged append.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,18 +143,6 @@ pub fn judge_to_write(path: &Path) -> Result<(), StoreError> {
     let found = format_of(&conn, path)?;
     judge_writable(found, path)?;
     judge_whole(&conn, found, path)
-}
-
-/// Refuses a copy without its log of writes, as readers do: another run in it would hide those that it was copied for. For a moment, a
-/// store that another process makes looks the same.
-fn judge_log(path: &Path) -> Result<(), StoreError> {
-    for _ in 1..LOG_LOOKS {
-        if without_log(path).is_none() {
-            return Ok(());
-        }
-        thread::park_timeout(LOG_PAUSE);
-    }
-    without_log(path).map_or(Ok(()), Err)
 }
 
 /// Switches the file to a write-ahead log. SQLite does not wait where several connections switch a new file at once, lest they wait
