@@ -19,3 +19,4 @@ pub mod replay;
 pub mod session;
 pub mod transcript;
 pub mod view;
+pub mod work;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::{Chain, Note, SecretKey};
-use crate::contract::WorkflowOutcome;
+use crate::contract::{WorkOutcome, WorkflowOutcome};
 use crate::kernel::Outcome;
 use crate::message::{Digest, DigestContext, RunId};
 
@@ -114,7 +114,7 @@ impl Checkpoint {
         Self::sealed_as(chain, run_id, outcome.map(SealedOutcome::from))
     }
 
-    /// [`Self::of`] for a run or a workflow.
+    /// [`Self::of`] for any machine.
     #[must_use]
     pub fn sealed_as(chain: &Chain, run_id: &RunId, outcome: Option<SealedOutcome>) -> Self {
         Self {
@@ -180,7 +180,7 @@ pub(super) fn log_lines(text: &str) -> Option<(&str, u64, [u8; 32])> {
     (number.to_string() == size).then_some((origin, number, hash))
 }
 
-/// The outcome that a seal states. The classes of runs and of workflows differ, so its text says which it is of.
+/// The outcome that a seal states. The classes of the machines differ, so its text says which one it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SealedOutcome {
@@ -188,6 +188,8 @@ pub enum SealedOutcome {
     Run(Outcome),
     /// Of a workflow.
     Workflow(WorkflowOutcome),
+    /// Of a work item.
+    Work(WorkOutcome),
 }
 
 impl SealedOutcome {
@@ -197,6 +199,7 @@ impl SealedOutcome {
         match self {
             Self::Run(outcome) => outcome.class.as_str(),
             Self::Workflow(outcome) => outcome.class.as_str(),
+            Self::Work(outcome) => outcome.class.as_str(),
         }
     }
 
@@ -206,6 +209,7 @@ impl SealedOutcome {
         match self {
             Self::Run(outcome) => outcome.code.as_str(),
             Self::Workflow(outcome) => outcome.code.as_str(),
+            Self::Work(outcome) => outcome.code.as_str(),
         }
     }
 }
@@ -219,6 +223,12 @@ impl From<Outcome> for SealedOutcome {
 impl From<WorkflowOutcome> for SealedOutcome {
     fn from(outcome: WorkflowOutcome) -> Self {
         Self::Workflow(outcome)
+    }
+}
+
+impl From<WorkOutcome> for SealedOutcome {
+    fn from(outcome: WorkOutcome) -> Self {
+        Self::Work(outcome)
     }
 }
 

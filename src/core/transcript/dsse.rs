@@ -67,7 +67,7 @@ impl Envelope {
             payload: BASE64.encode(payload),
             payload_type: payload_type.to_owned(),
             signatures: vec![EnvelopeSignature {
-                keyid: format!("{}+{}", public.name(), public.id()),
+                keyid: key_id(&public),
                 sig: BASE64.encode(signature),
             }],
         }
@@ -97,6 +97,17 @@ impl Envelope {
             Err(EnvelopeError::Unsigned)
         }
     }
+
+    /// True if its one signature names that key, which proves nothing.
+    #[must_use]
+    pub fn names(&self, key: &PublicKey) -> bool {
+        let name = key_id(key);
+        matches!(self.signatures.as_slice(), [one] if one.keyid == name)
+    }
+}
+
+fn key_id(key: &PublicKey) -> String {
+    format!("{}+{}", key.name(), key.id())
 }
 
 /// The signed message: `DSSEv1 LENGTH TYPE LENGTH PAYLOAD`, lengths in bytes.

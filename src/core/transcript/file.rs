@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::record::{
-    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record, TombstoneRecord,
-    WorkflowEntryRecord,
+    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, MachineEntryRecord, Record,
+    TombstoneRecord,
 };
-use super::{Flaw, FlawKind, SealedEntry, SealedWorkflowEntry, canonical};
+use super::{Flaw, FlawKind, SealedEntry, SealedMachineEntry, TranscriptKind, canonical};
 use crate::message::{Digest, JsonSize, RunId, check_version};
 
 /// The file format this build writes and reads.
@@ -68,10 +68,10 @@ pub fn entry_line(entry: &SealedEntry) -> String {
     )
 }
 
-/// The line of an entry of a workflow.
+/// The line of an entry of a workflow or of a work item.
 #[must_use]
-pub fn workflow_entry_line(entry: &SealedWorkflowEntry) -> String {
-    let SealedWorkflowEntry {
+pub fn machine_entry_line(entry: &SealedMachineEntry) -> String {
+    let SealedMachineEntry {
         action,
         event,
         hash,
@@ -165,9 +165,9 @@ pub struct LineError {
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
     blob: Vec<u8>,
+    /// The machine of the header that was read.
+    kind: TranscriptKind,
     line: u64,
-    /// True if the header that was read is a workflow's.
-    workflow: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -232,10 +232,10 @@ impl LineReader {
     pub fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Record<'a>, LineError> {
         self.line = self.line.saturating_add(1);
         let at = self.line;
-        let read = read_line(line, self.workflow, &mut self.blob);
+        let read = read_line(line, self.kind, &mut self.blob);
         let record = read.map_err(|flaw| LineError { line: at, flaw })?;
         if let Record::Header(header) = &record {
-            self.workflow = header.is_workflow();
+            self.kind = header.kind();
         }
         Ok(record)
     }
@@ -243,7 +243,7 @@ impl LineReader {
 
 fn read_line<'a>(
     line: &'a [u8],
-    workflow: bool,
+    kind: TranscriptKind,
     blob: &'a mut Vec<u8>,
 ) -> Result<Record<'a>, Flaw> {
     if line.len() > MAX_LINE_BYTES {
@@ -266,7 +266,7 @@ fn read_line<'a>(
     check_size(line)?;
     // RFC 8785 sorts keys, so the first key gives the kind of the line.
     if line.starts_with("{\"action\":") {
-        entry(line, workflow)
+        entry(line, kind)
     } else if line.starts_with("{\"blob\":") {
         blob_of(line, blob)
     } else if line.starts_with("{\"contract\":") {
@@ -331,7 +331,7 @@ fn header(line: &str) -> Result<Record<'_>, Flaw> {
     })))
 }
 
-fn entry(line: &str, workflow: bool) -> Result<Record<'_>, Flaw> {
+fn entry(line: &str, kind: TranscriptKind) -> Result<Record<'_>, Flaw> {
     let EntryLine {
         action,
         event,
@@ -339,9 +339,9 @@ fn entry(line: &str, workflow: bool) -> Result<Record<'_>, Flaw> {
         seq,
     } = parse(line)?;
     let (event, action) = (event.get(), action.get());
-    if workflow {
-        let entry = WorkflowEntryRecord::decode(seq, None, event, action, hash)?;
-        return Ok(Record::WorkflowEntry(Box::new(entry)));
+    if kind != TranscriptKind::Run {
+        let entry = MachineEntryRecord::decode(seq, None, event, action, hash)?;
+        return Ok(Record::MachineEntry(Box::new(entry)));
     }
     let entry = EntryRecord::decode(seq, None, event, action, hash)?;
     Ok(Record::Entry(Box::new(entry)))

@@ -28,7 +28,9 @@ mod jcs_tests;
 mod key_ring;
 #[cfg(test)]
 mod key_rows_tests;
+mod kind;
 mod log_proof;
+mod machine_entry;
 mod merkle;
 mod note;
 mod public_key;
@@ -53,7 +55,6 @@ mod tests;
 mod tombstone;
 mod trust;
 mod verify;
-mod workflow_entry;
 
 pub(crate) use blobs::is_redacted;
 pub use blobs::{Presence, blob_references};
@@ -64,11 +65,13 @@ pub use deletion::{
 };
 pub use dsse::{Envelope, EnvelopeError};
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
-pub use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, workflow_entry_line};
+pub use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, machine_entry_line};
 pub use file::{blob_line, entry_line, header_line};
 pub use flaw::{Flaw, FlawKind};
 pub use key_ring::KeyRing;
+pub use kind::TranscriptKind;
 pub use log_proof::{ConsistencyProof, InclusionProof, LogProof, ProofReport};
+pub use machine_entry::{MachineHead, SealedMachineEntry};
 pub use merkle::{TreeHash, consistency_proof, inclusion_proof, leaf_hash, tree_root};
 pub(crate) use merkle::{verify_consistency, verify_inclusion};
 pub use note::Signed;
@@ -76,8 +79,8 @@ pub use note::{Note, NoteError};
 pub use public_key::{KeyError, PublicKey};
 pub use record::Record;
 pub use record::{
-    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, TombstoneRecord,
-    WorkflowEntryRecord,
+    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, MachineEntryRecord,
+    TombstoneRecord,
 };
 pub use report::Location;
 pub use report::{FirstBad, VerifyCheck, VerifyReport};
@@ -89,4 +92,3 @@ pub use tombstone::Tombstone;
 pub use trust::{BlockError, Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
 pub use verify::{LogEvidence, NOT_DECIDED, ParentFound, Verifier, check_tree};
-pub use workflow_entry::{SealedWorkflowEntry, WorkflowHead};

@@ -1,11 +1,10 @@
 //! One piece of a stored transcript, from a line or a row. Decodes it; does not verify it.
 
 use super::checkpoint::CheckpointHead;
-use super::workflow_entry::{WorkflowBinding, WorkflowHead, read_texts};
-use super::{Flaw, FlawKind, Note, SealedEntry, SealedWorkflowEntry, canonical};
+use super::machine_entry::{ItemDocument, MachineBinding, MachineHead, named_blob, read_texts};
+use super::{Flaw, FlawKind, Note, SealedEntry, SealedMachineEntry, TranscriptKind, canonical};
 use crate::contract::{
-    CONTRACT_FORMAT, ExecutionContract, WORKFLOW_FORMAT, WorkflowDefinition, check_document_size,
-    structure_faults,
+    CONTRACT_FORMAT, ExecutionContract, WorkflowDefinition, check_document_size, structure_faults,
 };
 use crate::kernel::{Action, Event};
 use crate::message::{Digest, JsonSize, RunId, check_version};
@@ -20,8 +19,8 @@ pub enum Record<'a> {
     Header(Box<HeaderRecord<'a>>),
     /// An entry; entries come in their order, before any blob.
     Entry(Box<EntryRecord<'a>>),
-    /// An entry of a workflow; the same.
-    WorkflowEntry(Box<WorkflowEntryRecord<'a>>),
+    /// An entry of a workflow or of a work item; the same.
+    MachineEntry(Box<MachineEntryRecord<'a>>),
     /// A blob; blobs come in the order of their hashes.
     Blob(BlobRecord<'a>),
     /// The remains of an erased blob; tombstones come after the blobs, in the order of their hashes.
@@ -46,8 +45,8 @@ pub struct HeaderRecord<'a> {
 pub struct IndexClaims {
     /// The hash of the contract.
     pub contract_hash: Digest,
-    /// True if it is the row of a workflow.
-    pub workflow: bool,
+    /// The machine that it is the row of.
+    pub kind: TranscriptKind,
     /// Class and code as stored, once the run is sealed.
     pub outcome: Option<(String, String)>,
     /// The hash of the last entry; `H_0` where there is none.
@@ -75,9 +74,9 @@ pub struct EntryRecord<'a> {
     pub decoded_event: Option<Event>,
 }
 
-/// An entry of a workflow: its stored texts, and what a verification needs of them.
+/// An entry of a workflow or of a work item: its stored texts, and what a verification needs of them.
 #[derive(Clone, Debug)]
-pub struct WorkflowEntryRecord<'a> {
+pub struct MachineEntryRecord<'a> {
     /// The number as stored beside the texts.
     pub seq: u64,
     /// The state as stored beside the texts.
@@ -89,9 +88,11 @@ pub struct WorkflowEntryRecord<'a> {
     /// The hash as stored.
     pub hash: Digest,
     /// The needed part of the action.
-    pub head: WorkflowHead,
+    pub head: MachineHead,
     /// The binding of entry 0.
-    pub binding: Option<WorkflowBinding>,
+    pub binding: Option<MachineBinding>,
+    /// The blob that the event names.
+    pub blob: Option<Digest>,
 }
 
 /// Bytes that an entry names by their hash.
@@ -157,8 +158,8 @@ impl<'a> EntryRecord<'a> {
     }
 }
 
-impl<'a> WorkflowEntryRecord<'a> {
-    /// Reads the texts of an entry of a workflow.
+impl<'a> MachineEntryRecord<'a> {
+    /// Reads the texts of an entry of a workflow or of a work item.
     ///
     /// # Errors
     /// [`Flaw`] where a text is not canonical, or not what an entry holds.
@@ -181,6 +182,7 @@ impl<'a> WorkflowEntryRecord<'a> {
             hash,
             head,
             binding,
+            blob: named_blob(event),
         })
     }
 }
@@ -197,8 +199,8 @@ impl From<&EntryRecord<'_>> for SealedEntry {
     }
 }
 
-impl From<&WorkflowEntryRecord<'_>> for SealedWorkflowEntry {
-    fn from(entry: &WorkflowEntryRecord<'_>) -> Self {
+impl From<&MachineEntryRecord<'_>> for SealedMachineEntry {
+    fn from(entry: &MachineEntryRecord<'_>) -> Self {
         Self {
             seq: entry.seq,
             state: entry.head.to.clone(),
@@ -210,28 +212,33 @@ impl From<&WorkflowEntryRecord<'_>> for SealedWorkflowEntry {
 }
 
 impl HeaderRecord<'_> {
-    /// True if the document says that it is a workflow's.
-    pub fn is_workflow(&self) -> bool {
-        let value: Option<serde_json::Value> = serde_json::from_str(self.contract).ok();
-        let format = value.as_ref().and_then(|value| value.get("format"));
-        format.is_some_and(|format| format == WORKFLOW_FORMAT)
+    /// The machine that the document is of.
+    #[must_use]
+    pub fn kind(&self) -> TranscriptKind {
+        TranscriptKind::of_document(self.contract)
     }
 
-    /// Computes the hash of the contract or definition from its stored bytes; as `Self::check_contract`.
+    /// Computes the hash of the document from its stored bytes; as `Self::check_contract`.
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or breaks a rule.
     pub fn check_document(&self) -> Result<(Digest, Option<String>), Flaw> {
-        if !self.is_workflow() {
-            return self.check_contract();
-        }
-        match WorkflowDefinition::decode(self.contract) {
-            Ok(definition) => Ok((definition.definition_hash(), None)),
-            Err(fault) => Err(Flaw::tampered(
-                "contract",
-                "a definition of a workflow",
-                fault,
-            )),
+        match self.kind() {
+            TranscriptKind::Run => self.check_contract(),
+            TranscriptKind::Workflow => match WorkflowDefinition::decode(self.contract) {
+                Ok(definition) => Ok((definition.definition_hash(), None)),
+                Err(fault) => Err(Flaw::tampered(
+                    "contract",
+                    "a definition of a workflow",
+                    fault,
+                )),
+            },
+            TranscriptKind::Work => {
+                check_document_size(self.contract).map_err(|fault| {
+                    Flaw::tampered("contract", "a document of a contract's size", fault)
+                })?;
+                Ok((ItemDocument::decode(self.contract)?.hash(), None))
+            }
         }
     }
 

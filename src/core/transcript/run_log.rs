@@ -13,7 +13,7 @@ use crate::message::{Digest, RunId};
 /// The prefix of the first line of every tree head.
 const ORIGIN: &str = "monolith/log/";
 
-/// A sealed run as the log of runs keeps it: one leaf of its Merkle tree.
+/// A sealed run, workflow or work item as the log of runs keeps it: one leaf of its Merkle tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogLeaf {
@@ -25,6 +25,9 @@ pub struct LogLeaf {
     pub head: Digest,
     /// The outcome.
     pub outcome: SealedOutcome,
+    /// The hash of the receipt of a work item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Digest>,
     /// Its name.
     pub run_id: RunId,
 }

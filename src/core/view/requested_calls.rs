@@ -41,6 +41,8 @@ pub enum Refusal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RequestedCalls {
     last: Vec<RequestedCall>,
+    /// Calls of tools, each one of a batch counted, without the reports of the session.
+    tools: u64,
     total: u64,
 }
 
@@ -68,6 +70,13 @@ impl RequestedCalls {
             .collect();
     }
 
+    /// Counts the calls of the message that was taken last.
+    pub(super) fn count_tools(&mut self, contract: &ExecutionContract) {
+        let calls = self.last.iter();
+        let tools = calls.filter(|call| call.batch.is_some() || !is_report(contract, call));
+        self.tools = self.tools.saturating_add(tools.count() as u64);
+    }
+
     /// A call of an arriving message starts. It is counted with its message.
     pub(super) fn take_early(&mut self, streamed: &CallStreamed) {
         self.last = read(Some(streamed.inference), &streamed.invocation);
@@ -82,6 +91,11 @@ impl RequestedCalls {
                 requested.asks = true;
             }
         }
+    }
+
+    /// Returns the number of tool calls that all messages asked for.
+    pub(super) const fn tools(&self) -> u64 {
+        self.tools
     }
 
     /// Returns the number of calls requested by all messages; a batch counts as one.

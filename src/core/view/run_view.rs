@@ -415,6 +415,7 @@ impl RunView {
         self.servers.started(self.entries, started);
         if !self.contract.asks_model() {
             self.requested.take(None, started.given_call());
+            self.requested.count_tools(&self.contract);
         }
         self.start = Some(RunStart::from(started));
     }
@@ -434,6 +435,7 @@ impl RunView {
             self.undecided = self.is_undecided(result).then_some(inference);
             self.requested
                 .take(Some(inference), result.canonical_message.as_ref());
+            self.requested.count_tools(&self.contract);
         }
         self.charge(inference, &returned.usage);
         self.end_request(inference, RequestEnd::returned(result));

@@ -54,6 +54,11 @@ impl WorkChanges {
         }
     }
 
+    /// The paths of all files that calls changed, those included that are as the run had found them.
+    pub fn touched(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
     /// Every file that the run left otherwise than it had found it, by its path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &WorkChange)> {
         let changed = self

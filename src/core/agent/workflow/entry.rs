@@ -9,7 +9,7 @@ use super::event::{EndStep, WorkflowCounters};
 use super::{WorkflowEvent, WorkflowStarted};
 use crate::contract::{Label, StepId, WorkflowOutcome};
 use crate::message::{Digest, DigestContext};
-use crate::transcript::{Flaw, SealedWorkflowEntry};
+use crate::transcript::{Chain, Flaw, SealedMachineEntry};
 
 /// An entry as the machine decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,15 @@ pub struct WorkflowDraft {
     pub action: WorkflowAction,
     /// The event that began the step; the first entry of a step carries it.
     pub event: Option<WorkflowEvent>,
+}
+
+impl WorkflowDraft {
+    /// Chains the entry, and advances the head to it.
+    #[must_use]
+    pub fn seal(&self, chain: &mut Chain) -> SealedMachineEntry {
+        let action = &self.action;
+        chain.seal_machine(action.seq, action.to.as_str(), action, self.event.as_ref())
+    }
 }
 
 /// An entry of a transcript, read back.
@@ -36,7 +45,7 @@ impl WorkflowEntry {
     ///
     /// # Errors
     /// [`Flaw`] where it is not the canonical text of an entry.
-    pub fn decode(entry: &SealedWorkflowEntry) -> Result<Self, Flaw> {
+    pub fn decode(entry: &SealedMachineEntry) -> Result<Self, Flaw> {
         Ok(Self {
             action: entry.decode_action()?,
             event: entry.decode_event()?,

@@ -7,6 +7,7 @@ use crate::kernel::{EntryKind, EventKind, Outcome, State};
 use crate::message::{Digest, RunId, amount};
 use crate::transcript::{
     Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link, Location, Presence, SealedOutcome,
+    TranscriptKind,
 };
 
 /// The finding of a line before the header.
@@ -197,8 +198,8 @@ pub(super) struct Header {
     pub(super) faulty: Option<String>,
     pub(super) location: Location,
     pub(super) run_id: RunId,
-    /// True if it is the header of a workflow.
-    pub(super) workflow: bool,
+    /// The machine that the document is of.
+    pub(super) kind: TranscriptKind,
 }
 
 /// The state kept about the entries so far.

@@ -3,11 +3,11 @@
 mod checks;
 mod erased;
 mod lines;
+mod machine;
 mod parent;
 mod signed;
 mod summary;
 mod verifier;
-mod workflow;
 
 pub use lines::{LineVerifier, verify_lines};
 pub use parent::ParentFound;

@@ -259,6 +259,8 @@ impl Verifier {
         if !self.entries.ended {
             self.end_entries()?;
         }
+        // The leaf names the receipt: one that is missing is no flaw of the log.
+        self.check_receipt()?;
         let Some(header) = &self.header else {
             return Err(no_header());
         };
@@ -273,6 +275,7 @@ impl Verifier {
             entries: self.entries.next_seq,
             head: header.chain.head(),
             outcome,
+            receipt: self.receipt,
             run_id: header.run_id.clone(),
         });
         let expected = expected.map(|leaf| leaf.text());

@@ -13,7 +13,7 @@ use crate::kernel::{EntryKind, State};
 use crate::message::Digest;
 use crate::transcript::{
     BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, Location, Presence,
-    Record, SealedOutcome, Trust, VerifyReport, blob_references, is_redacted,
+    Record, SealedOutcome, TranscriptKind, Trust, VerifyReport, blob_references, is_redacted,
 };
 
 /// The options of a verification.
@@ -50,14 +50,16 @@ pub struct Verifier {
     pub(super) erased: ErasedBook,
     pub(super) header: Option<Header>,
     pub(super) last_location: Option<Location>,
+    /// The state after the last entry of a workflow or of a work item.
+    pub(super) machine_state: Option<String>,
     pub(super) notes: Vec<String>,
     pub(super) options: VerifyOptions,
     pub(super) answers: AnswerBook,
     pub(super) parent: ParentBook,
+    /// The receipt of a work item.
+    pub(super) receipt: Option<Digest>,
     pub(super) signed: SignedBook,
     pub(super) trust: Arc<Trust>,
-    /// The state after the last entry of a workflow.
-    pub(super) workflow_state: Option<String>,
 }
 
 impl Verifier {
@@ -71,13 +73,14 @@ impl Verifier {
             erased: ErasedBook::default(),
             header: None,
             last_location: None,
+            machine_state: None,
             notes: Vec::new(),
             options,
             answers: AnswerBook::default(),
             parent: ParentBook::default(),
+            receipt: None,
             signed: SignedBook::default(),
             trust: Arc::default(),
-            workflow_state: None,
         }
     }
 
@@ -95,11 +98,13 @@ impl Verifier {
         self.last_location = Some(location);
         let verdict = match record {
             Ok(Record::Header(header)) => self.header(location, *header),
-            Ok(Record::Entry(entry)) if !self.is_workflow() => self.entry(location, &entry),
-            Ok(Record::WorkflowEntry(entry)) if self.is_workflow() => {
-                self.workflow_entry(location, &entry)
+            Ok(Record::Entry(entry)) if self.kind() == TranscriptKind::Run => {
+                self.entry(location, &entry)
             }
-            Ok(Record::Entry(_) | Record::WorkflowEntry(_)) => Err(no_header()),
+            Ok(Record::MachineEntry(entry)) if self.kind() != TranscriptKind::Run => {
+                self.machine_entry(location, &entry)
+            }
+            Ok(Record::Entry(_) | Record::MachineEntry(_)) => Err(no_header()),
             Ok(Record::Blob(blob)) => self.blob(blob),
             Ok(Record::Tombstone(tombstone)) => self.tombstone(&tombstone),
             Ok(Record::Checkpoint(checkpoint)) => self.checkpoint(&checkpoint),
@@ -188,12 +193,11 @@ impl Verifier {
             let flaw = Flaw::tampered("contract_hash", contract_hash, claims.contract_hash);
             return Err(Finding::new("contract", flaw));
         }
-        let workflow = header.is_workflow();
+        let kind = header.kind();
         if let Some(claims) = &header.claims
-            && claims.workflow != workflow
+            && claims.kind != kind
         {
-            let kind = |workflow| if workflow { "workflow" } else { "run" };
-            let flaw = Flaw::tampered("kind", kind(workflow), kind(claims.workflow));
+            let flaw = Flaw::tampered("kind", kind.as_str(), claims.kind.as_str());
             return Err(Finding::new("contract", flaw));
         }
         let chain = Chain::genesis(contract_hash, &header.run_id);
@@ -203,9 +207,9 @@ impl Verifier {
             claims: header.claims,
             contract_hash,
             faulty,
+            kind,
             location,
             run_id: header.run_id,
-            workflow,
         });
         Ok(())
     }
@@ -314,16 +318,15 @@ impl Verifier {
             let expected = format!("a hash above {last}");
             return refuse(Flaw::tampered("blob", expected, blob.hash));
         }
-        let Some(referenced) = self.blobs.referenced.get_mut(&blob.hash) else {
-            let flaw = Flaw::new(
-                FlawKind::Extended,
-                "blob",
-                "a blob that an entry names",
-                blob.hash,
-            );
+        if let Some(referenced) = self.blobs.referenced.get_mut(&blob.hash) {
+            referenced.seen = true;
+        } else if self.kind() == TranscriptKind::Work {
+            self.receipt(&blob)?;
+        } else {
+            let expected = "a blob that an entry names";
+            let flaw = Flaw::new(FlawKind::Extended, "blob", expected, blob.hash);
             return refuse(flaw);
-        };
-        referenced.seen = true;
+        }
         self.blobs.last = Some(blob.hash);
         self.blobs.present = self.blobs.present.saturating_add(1);
         Ok(())
@@ -383,6 +386,7 @@ impl Verifier {
                 .at(referenced.location)
                 .seq(referenced.seq));
         }
+        self.check_receipt()?;
         if self.trust.signature_required && self.entries.sealed && !self.seal_is_signed() {
             let keys = self.trust.keys.iter();
             let keys: Vec<_> = keys.map(|k| format!("{}+{}", k.name(), k.id())).collect();
@@ -398,10 +402,11 @@ impl Verifier {
         Ok(())
     }
 
-    /// Returns true if the header is that of a workflow; false before the header.
+    /// The machine that the transcript is of; that of runs before the header.
     #[must_use]
-    pub fn is_workflow(&self) -> bool {
-        self.header.as_ref().is_some_and(|header| header.workflow)
+    pub fn kind(&self) -> TranscriptKind {
+        let kind = self.header.as_ref().map(|header| header.kind);
+        kind.unwrap_or_default()
     }
 
     /// Returns true if a known key has signed the checkpoint of the seal.

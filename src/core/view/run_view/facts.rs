@@ -163,6 +163,12 @@ impl RunView {
         self.requested.want_a_tool(&self.contract)
     }
 
+    /// Returns the number of tool calls that all messages asked for, started or not: each call of a batch counts, reports of the session do
+    /// not.
+    pub const fn requested_tools(&self) -> u64 {
+        self.requested.tools()
+    }
+
     /// Returns the number of calls requested by all messages, started or not; a batch counts as one.
     pub const fn requested_calls(&self) -> u64 {
         self.requested.total()
