@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::delegation::{asks, prompt};
-use crate::fixture::{Fixture, says};
+use crate::fixture::{Fixture, Left, says};
 
 /// The agents of a public repository that docs/agent-files.md names.
 const PUBLIC: [&str; 5] = [
@@ -164,6 +164,31 @@ fn load(folder: &Path) {
     }
 }
 
+/// Every agent that is named loads with the configuration beside it, whose variables have a value.
+fn load_with_own_layers(folder: &Path) {
+    let fixture = Fixture::new();
+    for name in PUBLIC {
+        let path = folder.join(name);
+        let layer = path.with_file_name(".ai-agent.json");
+        let text = fs::read_to_string(&layer).unwrap();
+        let variables = text.split("${").skip(1);
+        let variables = variables.filter_map(|part| Some(part.split_once('}')?.0));
+        let variables = variables.filter(|name| *name != "MCP_ROOT");
+        let [path, layer] = [&path, &layer].map(|path| path.to_str().unwrap());
+        let mut command = fixture.command(&["contract", "check", path, "--config", layer]);
+        command.envs(variables.map(|name| {
+            let is_address = name.ends_with("_URL");
+            let address = is_address.then(|| "https://h.example/v1".to_owned());
+            (
+                name,
+                address.unwrap_or_else(|| format!("{name}-0123456789")),
+            )
+        }));
+        let left = Left::from(command.output().unwrap());
+        assert_eq!(left.code, 0, "{name}: {}", left.printed());
+    }
+}
+
 /// 001/2.file.1, 001/2.file.8, 001/3.prompt.1
 #[test]
 fn public_agents_load_unchanged() {
@@ -177,10 +202,41 @@ fn public_agents_load_unchanged() {
         println!("skipped {cases} cases: MONOLITH_PUBLIC_AGENTS names no copy of the repository");
         return;
     };
-    load(&PathBuf::from(folder));
+    let folder = PathBuf::from(folder);
+    load(&folder);
+    load_with_own_layers(&folder);
 }
 
-/// Agents with the keys and forms of those files, in our words, load, too.
+/// A configuration with the keys of the public one, in our words.
+fn public_layer() -> Value {
+    let compatible = json!({
+        "type": "openai-compatible", "apiKey": "${ONE_KEY}", "baseUrl": "${ONE_URL}", "openaiMode": "chat",
+        "contextWindow": 131_072, "stringSchemaFormatsAllowed": ["*"], "stringSchemaFormatsDenied": ["uri"],
+        "models": {"large-5": {"contextWindow": 196_608, "reasoning": null, "interleaved": true, "overrides": {}}},
+    });
+    // No window is stated: the catalogue has the least that the hosts of this model give.
+    let router = json!({
+        "type": "openrouter", "apiKey": "${TWO_KEY}", "headers": {}, "mergeStrategy": "overlay",
+        "custom": {"provider": {"allow_fallbacks": true, "sort": "throughput"}},
+        "models": {"openai/gpt-oss-120b": {"toolChoice": "auto"}},
+    });
+    let remote = json!({
+        "type": "http", "url": "https://h.example/mcp", "headers": {"Authorization": "Bearer ${THREE_KEY}"},
+        "enabled": true, "cache": "1d", "toolsAllowed": ["*"], "toolsDenied": [],
+    });
+    let local = json!({"type": "stdio", "command": "node", "args": ["/opt/files.js", "${MCP_ROOT}"], "env": {}});
+    json!({
+        "providers": {"one": compatible, "two": router},
+        "mcpServers": {"reader-1": remote, "search-1": remote, "search-2": remote, "files-cwd": local},
+        "queues": {"default": {"concurrent": 64}},
+        "defaults": {
+            "llmTimeout": 600_000, "temperature": 0.2, "topP": null, "repeatPenalty": null, "stream": true,
+            "maxTurns": 10, "mcpInitConcurrency": 10, "maxRetries": 5, "toolResponseMaxBytes": 32_768,
+        },
+    })
+}
+
+/// Agents with the keys and forms of those files, in our words, load, too, also with a configuration of that form.
 #[test]
 fn agents_with_the_keys_of_public_files_load() {
     let fixture = Fixture::new();
@@ -190,7 +246,7 @@ fn agents_with_the_keys_of_public_files_load() {
         maxConcurrentTools: 3\nparallelToolCalls: true\ntemperature: 0.7\ntopP: 1\n\
         maxOutputTokens: 32768\nrepeatPenalty: 1.2\nmaxRetries: 5\nmaxToolTurns: 20\n\
         maxToolCallsPerTurn: 20\n";
-    let models = "models:\n  - one/large-5\n#  - one/small\n  - two/medium\n  - two/medium\n";
+    let models = "models:\n  - one/large-5\n#  - one/small\n  - two/openai/gpt-oss-120b\n  - two/openai/gpt-oss-120b\n";
     let reviewer = "description: \"Reviews changes\"\nusage: what to review\n\nmodels:\n  - one/large-5\n\n\
         agents:\n  - reader.ai\n\ntools:\n\nmaxTurns: 10\ntemperature: 0.3\ncache: 1h\noutput:\n";
     let body = "Report in ${FORMAT} at ${DATETIME}, ${DAY}, second ${TIMESTAMP}.";
@@ -218,4 +274,9 @@ fn agents_with_the_keys_of_public_files_load() {
     let research = format!("{text}{models}tools:\n  - batch\n{below}{knobs}reasoning: high\n");
     fixture.write("neda/web-research.ai", &head(&research, "You ask."));
     load(&fixture.path(""));
+    for place in ["code-review", "neda"] {
+        let layer = public_layer().to_string();
+        fixture.write(&format!("{place}/.ai-agent.json"), &layer);
+    }
+    load_with_own_layers(&fixture.path(""));
 }

@@ -215,16 +215,30 @@ impl Catalogue {
     /// A model behind OpenRouter, which takes one form of parameters for all of them and reports what a request costs.
     fn resold(&self, model: &str) -> Option<CatalogueEntry> {
         let (name, _variant) = model.split_once(':').unwrap_or((model, ""));
-        let mut resold = RESOLD.iter();
-        let (vendor, name) = resold.find_map(|(prefix, vendor)| {
+        let of_vendor = RESOLD.iter().find_map(|(prefix, vendor)| {
             let name = name.strip_prefix(prefix)?;
-            Some((self.vendors.get(*vendor)?, name))
-        })?;
-        let dashed = name.replace('.', "-");
-        let (known, exact) = vendor.find(name).or_else(|| vendor.find(&dashed))?;
+            let vendor = self.vendors.get(*vendor)?;
+            let dashed = name.replace('.', "-");
+            vendor.find(name).or_else(|| vendor.find(&dashed))
+        });
+        let Some((known, exact)) = of_vendor else {
+            // Each of its names begins with that of a vendor.
+            return self.hosted(name).filter(|_| name.contains('/'));
+        };
         let mut entry = self.bare(Some(known.context_window));
         entry.facts.max_output_tokens = known.max_output_tokens;
         entry.retires = known.retires.clone().filter(|_| exact);
+        Some(entry)
+    }
+
+    /// Returns the least window and longest answer of the hosts that have a model under that name: OpenRouter chooses one of them.
+    fn hosted(&self, name: &str) -> Option<CatalogueEntry> {
+        let hosts = self.vendors.values();
+        let known: Vec<&Model> = hosts.filter_map(|host| host.models.get(name)).collect();
+        let window = known.iter().map(|model| model.context_window).min()?;
+        let longest = known.iter().filter_map(|model| model.max_output_tokens);
+        let mut entry = self.bare(Some(window));
+        entry.facts.max_output_tokens = longest.min();
         Some(entry)
     }
 
@@ -379,6 +393,12 @@ mod tests {
             "anthropic/claude-sonnet-4.5:beta",
         );
         assert_eq!(sonnet, Some(200_000));
+        let resold = |model: &str| at(ProviderType::Openrouter, "", model);
+        let open = resold("openai/gpt-oss-120b:free").unwrap();
+        let least = (open.context_window, open.facts.max_output_tokens);
+        assert_eq!(least, (Some(131_072), Some(65_536)), "of several hosts");
+        assert_eq!(resold("openai/gpt-oss-121b"), None);
+        assert_eq!(resold("gpt-oss-120b"), None, "another name");
         let gemini = "https://generativelanguage.googleapis.com/v1beta";
         assert_eq!(
             window(ProviderType::Google, gemini, "models/gemini-2.5-flash"),

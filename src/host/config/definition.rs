@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::builder::Builder;
 use super::fault::{DefinitionFault, NO_PLACE};
-use super::layer::{UNUSED_OF_PROVIDERS, is_name, snake};
+use super::layer::{is_name, is_unused};
 use super::merged::Merged;
 
 /// A definition in the form of a contract file.
@@ -39,92 +39,6 @@ pub(super) fn definition(
 }
 
 impl Builder<'_> {
-    fn provider(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
-        let kind = given.member("type").and_then(Merged::text);
-        let kind = kind.map_or("", |(_, kind)| kind);
-        for (key, value) in given.members() {
-            match key.as_str() {
-                "type" => self.provider_type(value)?,
-                "apiKey" => self.key(value)?,
-                "models" => self.models(value)?,
-                "custom" => {
-                    for (below, value) in value.members() {
-                        let at = format!("{key}.{below}");
-                        if below != "providerOptions" {
-                            return Err(refused(&at, value));
-                        }
-                        // Other programs keep them under the provider's type.
-                        let own = value.member(kind).unwrap_or(value);
-                        self.put("provider_options", &at, own)?;
-                    }
-                }
-                // A note says that they mean nothing.
-                other if UNUSED_OF_PROVIDERS.contains(&other) => {}
-                _ => self.declared(DefinitionKind::Provider, key, value)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The type of a provider. Scripts have another name in layers.
-    fn provider_type(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
-        let (expanded, origin) = self.expanded("type", value)?;
-        let expanded = if expanded == json!("test-llm") {
-            json!("scripted")
-        } else {
-            expanded
-        };
-        self.insert("type", expanded, origin);
-        Ok(())
-    }
-
-    /// The key itself never stands in a contract, so it must be a variable here.
-    fn key(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
-        let (layer, text) = match value {
-            Merged::Leaf {
-                value: Value::Null, ..
-            } => return Ok(()),
-            value => value.text().unwrap_or((value.layer(), "")),
-        };
-        let name = text
-            .strip_prefix("${")
-            .and_then(|rest| rest.strip_suffix('}'));
-        let Some(name) = name.filter(|name| is_name(name)) else {
-            return Err(DefinitionFault {variable: None,
-                key: "apiKey".to_owned(),
-                layer,
-                rule: "a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment"
-                    .to_owned(),
-            });
-        };
-        self.named("api_key_env", layer, json!(name));
-        Ok(())
-    }
-
-    fn models(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
-        let mut models = Map::new();
-        for (model, terms) in given.members() {
-            let mut own = Map::new();
-            for (key, value) in terms.members() {
-                let at = format!("models.{model}.{key}");
-                let found = LayerMapping::Model.key(key);
-                let LayerKey { name, taken } = found.ok_or_else(|| refused(&at, value))?;
-                let (expanded, origin) = self.expanded(&at, value)?;
-                let expanded = if taken == FromLayer::Parameters {
-                    snake(expanded)
-                } else {
-                    expanded
-                };
-                own.insert(name.to_owned(), expanded);
-                self.from(&format!("models.{model}.{name}"), origin);
-            }
-            models.insert(model.clone(), Value::Object(own));
-        }
-        self.members
-            .insert("models".to_owned(), Value::Object(models));
-        Ok(())
-    }
-
     fn server(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
         let kind = match given.member("type") {
             Some(value) => {
@@ -186,6 +100,7 @@ impl Builder<'_> {
                 // Of the other kind of server, judged above, or of no meaning here.
                 "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas" => {}
                 "sandbox" | "roots" if over_http => return Err(refused(key, value)),
+                other if is_unused("mcpServers.*", other) => {}
                 _ => self.declared(DefinitionKind::Server, key, value)?,
             }
         }
@@ -263,6 +178,7 @@ impl Builder<'_> {
         for (key, value) in given.members() {
             match key.as_str() {
                 "streaming" => self.streaming(key, value)?,
+                other if is_unused("restTools.*", other) => {}
                 _ => self.declared(DefinitionKind::RestTool, key, value)?,
             }
         }
@@ -287,7 +203,7 @@ impl Builder<'_> {
     }
 
     /// A key that is taken as its declaration says; one that layers do not have is refused.
-    fn declared(
+    pub(super) fn declared(
         &mut self,
         kind: DefinitionKind,
         key: &str,
@@ -323,6 +239,7 @@ impl Builder<'_> {
                     streaming.insert(name.to_owned(), expanded);
                     self.from(&format!("streaming.{name}"), origin);
                 }
+                (other, None) if is_unused("restTools.*.streaming", other) => {}
                 _ => return Err(refused(&at, value)),
             }
         }
@@ -375,7 +292,8 @@ impl Builder<'_> {
     }
 }
 
-fn refused(key: &str, value: &Merged) -> DefinitionFault {
+/// The fault of a key that a contract has no place for.
+pub(super) fn refused(key: &str, value: &Merged) -> DefinitionFault {
     DefinitionFault {
         variable: None,
         key: key.to_owned(),

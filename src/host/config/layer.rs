@@ -258,14 +258,49 @@ pub(super) const fn section_of(kind: DefinitionKind) -> (&'static str, &'static 
 
 /// The section of what is kept of runs.
 pub(super) const PERSISTENCE: &str = "persistence";
-/// Keys of providers that other programs have and that mean nothing here.
-pub(super) const UNUSED_OF_PROVIDERS: [&str; 3] = [
-    "mergeStrategy",
-    "stringSchemaFormatsAllowed",
-    "stringSchemaFormatsDenied",
+/// Keys that ai-agent has and that mean nothing here: the mapping that has them, as a path and in words, and their names.
+pub(super) const UNUSED: [(&str, &str, &[&str]); 6] = [
+    (
+        "mcpServers.*",
+        "a tool server",
+        &["cache", "requestTimeoutMs", "toolsCache"],
+    ),
+    (
+        "providers.*",
+        "a provider",
+        &[
+            "mergeStrategy",
+            "reasoningAutoStreamLevel",
+            "stringSchemaFormatsAllowed",
+            "stringSchemaFormatsDenied",
+            "toolChoice",
+        ],
+    ),
+    (
+        "providers.*.custom",
+        "`custom` of a provider",
+        &["includeUsage", "stream"],
+    ),
+    (
+        "providers.*.models.*",
+        "a model",
+        &["interleaved", "toolChoice"],
+    ),
+    ("restTools.*", "a REST tool", &["cache"]),
+    (
+        "restTools.*.streaming",
+        "`streaming` of a REST tool",
+        &["maxBytes", "timeoutMs"],
+    ),
 ];
 /// The sections of other programs, of which nothing but [`PERSISTENCE`] counts here.
 pub(super) const OF_OTHERS: [&str; 4] = ["api", PERSISTENCE, "slack", "telemetry"];
+
+/// True if a key of the mapping at that path of [`UNUSED`] means nothing.
+pub(super) fn is_unused(path: &str, key: &str) -> bool {
+    let mut mappings = UNUSED.iter();
+    mappings.any(|(known, _, keys)| *known == path && keys.contains(&key))
+}
 
 /// The one name of a key of `defaults`.
 pub(super) fn default_term(key: &str) -> &str {

@@ -15,6 +15,7 @@ mod layer;
 mod layer_files;
 mod layers;
 mod merged;
+mod provider;
 mod sections;
 mod shown;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::builder::Builder;
 use super::fault::{ConfigFault, DefinitionFault};
-use super::layer::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, UNUSED_OF_PROVIDERS, section_of};
+use super::layer::{OF_OTHERS, PERSISTENCE, QUEUES, SECTIONS, UNUSED, section_of};
 use super::layers::{Layers, names};
 use super::merged::Merged;
 use monolith_core::contract::{DefinitionKind, LayerValue, QueueTerms, placeholders, suggest};
@@ -103,20 +103,25 @@ impl Layers {
         Ok(rules)
     }
 
-    /// The keys of providers that mean nothing, by layer.
+    /// The keys that mean nothing, by layer.
     pub(super) fn unused_keys(&self) -> Result<Vec<String>, ConfigFault> {
-        let (providers, _) = section_of(DefinitionKind::Provider);
         let mut notes = Vec::new();
         for layer in self.all()? {
-            let stated = layer.value.get(providers).and_then(Value::as_object);
-            let stated = stated.into_iter().flat_map(|all| all.values());
-            let stated = stated.filter_map(Value::as_object);
-            let keys = stated.flat_map(|provider| provider.keys());
-            let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
             let file = layer.path.display();
-            let unused = keys.into_iter();
-            let unused = unused.filter(|key| UNUSED_OF_PROVIDERS.contains(key));
-            notes.extend(unused.map(|key| format!("{file}: `{key}` of a provider is ignored")));
+            for (path, owner, unused) in UNUSED {
+                let mut mappings = vec![&layer.value];
+                for step in path.split('.') {
+                    let members = mappings.iter().copied().filter_map(Value::as_object);
+                    let members = members.flatten();
+                    let below = members.filter(|(name, _)| step == "*" || name.as_str() == step);
+                    mappings = below.map(|(_, value)| value).collect();
+                }
+                let members = mappings.into_iter().filter_map(Value::as_object);
+                let keys = members.flatten().map(|(name, _)| name.as_str());
+                let keys: BTreeSet<&str> = keys.filter(|key| unused.contains(key)).collect();
+                let ignored = keys.into_iter();
+                notes.extend(ignored.map(|key| format!("{file}: `{key}` of {owner} is ignored")));
+            }
         }
         Ok(notes)
     }

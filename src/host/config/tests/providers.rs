@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use monolith_core::contract::{
-    CapabilityManifest, ContractFactory, Definitions as _, ExecutionContract, ReasoningValue,
-    ServerKind, TargetCapability,
+    CapabilityManifest, ContractFactory, Definitions as _, ExecutionContract, ProviderType,
+    ReasoningValue, ServerKind, TargetCapability,
 };
 
 /// The contract of a file with those targets, given that layer.
@@ -145,28 +145,99 @@ fn placeholders_are_replaced_in_the_words_of_a_layer_too() {
     assert_eq!(layers.report_format(), Ok(Some("pipe".to_owned())));
 }
 
-/// 001 §6: monolith ignores keys of other programs in public files, and a note names those of providers.
+/// ai-agent's word for a server with OpenAI's API, and its word for one of the two protocols.
+/// 001/6.providers.12
+#[test]
+fn a_compatible_provider_and_a_mode_of_openai_are_protocols() {
+    let kind = |provider: Value| {
+        let fixture = Fixture::new();
+        fixture.write("cwd/.ai-agent.json", &layer(&provider));
+        let spec = fixture.spec("task: t\ntargets: [{provider: web, model: m}]\n");
+        spec.map(|spec| spec.providers["web"].provider_type)
+    };
+    let at = "http://h.example/v1";
+    let compatible = json!({"type": "openai-compatible", "baseUrl": at, "openaiMode": "responses"});
+    assert_eq!(
+        kind(compatible),
+        Ok(ProviderType::Openai),
+        "it has chat alone"
+    );
+    let mode = |mode: &str| kind(json!({"type": "openai", "openaiMode": mode}));
+    assert_eq!(mode("chat"), Ok(ProviderType::Openai));
+    assert_eq!(mode("responses"), Ok(ProviderType::OpenaiResponses));
+    let fault = mode("assistants").unwrap_err();
+    assert!(fault.contains("providers.web.openaiMode in"), "{fault}");
+    assert!(fault.contains("expected chat or responses"), "{fault}");
+    // Its key would go to OpenAI.
+    let fault = kind(json!({"type": "openai-compatible", "baseUrl": null})).unwrap_err();
+    assert!(fault.contains("providers.web.type in"), "{fault}");
+    assert!(fault.contains("needs a baseUrl"), "{fault}");
+}
+
+/// Preferences for the hosts behind OpenRouter are an option of its requests, beside `providerOptions` as in them.
+/// 001/6.providers.10
+#[test]
+fn routing_beside_the_options_of_openrouter_is_one_of_them() {
+    let options = |kind: &str, custom: Value| {
+        let fixture = Fixture::new();
+        let provider = json!({"type": kind, "custom": custom});
+        fixture.write("cwd/.ai-agent.json", &layer(&provider));
+        let spec = fixture.spec("task: t\ntargets: [{provider: web, model: m}]\n")?;
+        let options = spec.providers["web"].provider_options.clone();
+        let options = options.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        Ok::<_, String>(options)
+    };
+    let routing = json!({"sort": "price"});
+    let alone = options("openrouter", json!({"provider": routing}));
+    assert_eq!(alone, Ok(Some(json!({"provider": routing}))));
+    let both = json!({"provider": routing, "providerOptions": {"openrouter": {"user": "me"}}});
+    let expect = json!({"provider": routing, "user": "me"});
+    assert_eq!(options("openrouter", both), Ok(Some(expect)));
+    let fault = options("ollama", json!({"provider": routing})).unwrap_err();
+    assert!(
+        fault.contains("providers.web.custom.provider in"),
+        "{fault}"
+    );
+}
+
+/// 001 §6: monolith ignores keys of other programs in public files, and a note names those of definitions.
 /// 001/6.providers.1, 001/6.defaults.1
 #[test]
 fn keys_of_public_files_that_mean_nothing_are_read_over_with_a_note() {
     let fixture = Fixture::new();
     let layer = json!({
         "providers": {"cloud": {
-            "type": "ollama", "mergeStrategy": "overlay", "custom": {},
+            "type": "ollama", "mergeStrategy": "overlay", "custom": {"stream": true},
             "stringSchemaFormatsAllowed": ["date"], "stringSchemaFormatsDenied": ["uri"],
+            "models": {"m": {"interleaved": true}, "n": {"interleaved": false, "toolChoice": "auto"}},
+        }},
+        "mcpServers": {"fs": {"command": "true", "cache": "1d", "requestTimeoutMs": 9}},
+        "restTools": {"ask": {
+            "method": "GET", "url": "https://h.example/", "cache": 7,
+            "streaming": {"mode": "json-stream", "timeoutMs": 60_000, "maxBytes": 9},
         }},
         "defaults": {"maxConcurrentTools": 3, "mcpInitConcurrency": 10, "maxToolTurns": 7},
     });
     fixture.write("cwd/.ai-agent.json", &layer);
-    let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+    let asks =
+        "task: t\ntargets: [{provider: cloud, model: m}]\ntools: {mcp: {fs: }, rest: {ask: }}\n";
     let spec = fixture.spec(asks).unwrap();
     assert_eq!(spec.max_turns, Some(7));
+    assert_eq!(spec.providers["cloud"].provider_options, None);
     let notes = spec.clamped.iter().map(|note| fixture.shown(note));
     let keys = [
-        "mergeStrategy",
-        "stringSchemaFormatsAllowed",
-        "stringSchemaFormatsDenied",
+        "`cache` of a tool server",
+        "`requestTimeoutMs` of a tool server",
+        "`mergeStrategy` of a provider",
+        "`stringSchemaFormatsAllowed` of a provider",
+        "`stringSchemaFormatsDenied` of a provider",
+        "`stream` of `custom` of a provider",
+        "`interleaved` of a model",
+        "`toolChoice` of a model",
+        "`cache` of a REST tool",
+        "`maxBytes` of `streaming` of a REST tool",
+        "`timeoutMs` of `streaming` of a REST tool",
     ];
-    let expect = keys.map(|key| format!("/cwd/.ai-agent.json: `{key}` of a provider is ignored"));
+    let expect = keys.map(|key| format!("/cwd/.ai-agent.json: {key} is ignored"));
     assert_eq!(notes.collect::<Vec<_>>(), expect);
 }

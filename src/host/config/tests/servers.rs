@@ -196,10 +196,10 @@ fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_argum
         ("data: ", "end")
     );
     assert_eq!(streaming.token_field, "content");
-    tool["cache"] = json!(7);
+    tool["cookies"] = json!(7);
     let fault = layer(&tool).unwrap_err();
     assert!(
-        fault.contains("restTools.list.cache") && fault.contains("no place"),
+        fault.contains("restTools.list.cookies") && fault.contains("no place"),
         "{fault}"
     );
 }

@@ -15,6 +15,8 @@ use crate::contract::yaml::is_number;
 use crate::contract::{AGENT_PREFIX, AgentId, AgentProfile, REST_PREFIX, tool_filter};
 use crate::message::Digest;
 
+/// Prefix of an entry of `tools` that takes every operation of a web service.
+const WHOLE_SERVICE: &str = "openapi:";
 /// The report's own tool, which every agent has.
 const ALWAYS_THERE: &str = "agent__final_report";
 
@@ -187,10 +189,19 @@ impl Translator<'_, '_> {
         }
         // A definition that cannot be used is one: what is wrong with it is reported where it is filled in.
         let is_defined = |kind, name: &str| !matches!(self.known.find(kind, name), Ok(None));
-        if let Some(own) = name.strip_prefix(REST_PREFIX)
-            && is_defined(DefinitionKind::RestTool, own)
-        {
+        let is_server = |name: &str| is_defined(DefinitionKind::Server, name);
+        // A REST tool has its bare name where no server has it.
+        let bare = Some(name).filter(|name| !is_server(name));
+        let own = name.strip_prefix(REST_PREFIX).or(bare);
+        if let Some(own) = own.filter(|own| is_defined(DefinitionKind::RestTool, own)) {
             let path = [FILE.tools.name, TOOLS.rest.name, own];
+            let _ = target(root, &path, &item.place);
+            return;
+        }
+        let service = name.strip_prefix(WHOLE_SERVICE);
+        if let Some(import) = service.filter(|name| is_defined(DefinitionKind::Openapi, name)) {
+            said.whole.push(format!("{REST_PREFIX}{import}"));
+            let path = [FILE.tools.name, TOOLS.openapi.name, import];
             let _ = target(root, &path, &item.place);
             return;
         }
@@ -202,7 +213,6 @@ impl Translator<'_, '_> {
                 .push((server, operation.to_owned(), item.place.clone()));
             return;
         }
-        let is_server = |name: &str| is_defined(DefinitionKind::Server, name);
         let server = if is_server(name) {
             said.whole.push(name.to_owned());
             name
@@ -382,6 +392,12 @@ fn no_such_tool(name: &str) -> (String, String) {
     if let Some(own) = name.strip_prefix(REST_PREFIX) {
         let rule = format!("no REST tool `{own}` is configured");
         let help = "define it under `restTools`, or its service under `openapiSpecs`, in .ai-agent.json, beside the agent or where you stand";
+        return (rule, help.to_owned());
+    }
+    if let Some(service) = name.strip_prefix(WHOLE_SERVICE) {
+        let rule = format!("no web service `{service}` is configured");
+        let help =
+            "define it under `openapiSpecs` in .ai-agent.json, beside the agent or where you stand";
         return (rule, help.to_owned());
     }
     if name.starts_with(AGENT_PREFIX) {

@@ -224,6 +224,34 @@ fn a_knob_is_switched_off_by_a_word() {
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
 }
 
+/// ai-agent's other ways to name a REST tool and a service, and its key for what a tool returns.
+/// 001/2.file.6, 001/2.file.13
+#[test]
+fn a_rest_tool_is_taken_by_its_bare_name_and_a_service_as_a_whole() {
+    let tools = "tools: [list, 'openapi:shop', rest__shop_get, rest__shop_a_get, files]";
+    let agent = spec(&format!("{tools}\ntoolOutput: {{maxChunks: 3}}"), &[]);
+    let servers = agent.tools.servers.iter();
+    let taken = servers.map(|(name, server)| (server.place(name), server.tools.allowed.is_some()));
+    let expect = [
+        ("tools.mcp.files", false),
+        ("tools.rest.list", false),
+        ("tools.openapi.shop", false),
+        ("tools.openapi.shop_a", true),
+    ];
+    let expect = expect.map(|(place, is_narrowed)| (place.to_owned(), is_narrowed));
+    assert_eq!(taken.collect::<Vec<_>>(), expect);
+    let note =
+        "toolOutput is ignored: `toolResponseMaxBytes` limits what a model is shown of an output";
+    assert_eq!(agent.clamped, [note]);
+    let said = refused("---\nmodels: [openai/m]\ntools: [none, 'openapi:none']\n---\nHi");
+    for kind in ["tool server", "web service"] {
+        assert!(
+            said.contains(&format!("no {kind} `none` is configured")),
+            "{said}"
+        );
+    }
+}
+
 /// 001 §3: front matter is read after its includes, and a fault names the file that it stands in.
 /// 001/3.prompt.5
 /// 001/1.prompt.1

@@ -9,11 +9,15 @@ use crate::contract::spec::keys::{
 };
 
 /// Keys that agents of ai-agent have and that count for nothing, each with what does.
-pub(super) const OF_OTHERS: [(&str, &str); 2] = [
+pub(super) const OF_OTHERS: [(&str, &str); 3] = [
     ("cache", "no answer of a model is taken from a cache"),
     (
         "maxConcurrentTools",
         "`queues` in .ai-agent.json limits the calls that run at once",
+    ),
+    (
+        "toolOutput",
+        "`toolResponseMaxBytes` limits what a model is shown of an output",
     ),
 ];
 
