@@ -81,6 +81,7 @@ mod value_bounds;
 mod wire_names;
 mod wire_schema;
 pub(crate) mod wire_version;
+mod work_outcome;
 mod workflow;
 mod yaml;
 
@@ -166,9 +167,11 @@ pub use spec::{
     AgentDefinition, Definition, DefinitionKind, Definitions, Delegator, FileTrust, LayerValue,
     McpSpec, McpTransport, ProviderSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
     agent_profile_schema, contract_file_schema, suggest, task_of, tool_spec, with_pins,
-    workflow_file_schema,
+    work_file_schema, workflow_file_schema,
 };
-pub(crate) use spec::{AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec};
+pub(crate) use spec::{
+    AgentSpec, FinalReportSpec, ModelSpec, SamplingSpec, WorkFault, WorkFile, WorkItemEntry,
+};
 pub use spec::{ContractSpec, SpecErrors};
 pub use spec::{FromLayer, LayerKey, LayerMapping, layer_term, parameter_term};
 pub use targets::ParameterOrigin;
@@ -191,9 +194,11 @@ pub use validators::Validators;
 pub use validators::{check_input, check_output, check_output_schema};
 pub(crate) use value_bounds::StepsLeft;
 pub(crate) use wire_names::WireNames;
+pub(crate) use work_outcome::WORK_FORMAT;
+pub use work_outcome::{RECEIPT_FORMAT, WorkOutcome, WorkState, WorkStatus};
 pub(crate) use workflow::{
     Condition, Delegate, Dependencies, ForEach, If, Parallel, Part, Template, Test, ToolUse,
-    WORKFLOW_FORMAT, While, WorkflowFault,
+    WORKFLOW_FORMAT, While, WorkflowFault, circles,
 };
 pub use workflow::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
 pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};

@@ -48,6 +48,8 @@ mod tests_schema;
 #[cfg(test)]
 mod tests_servers;
 #[cfg(test)]
+mod tests_work_file;
+#[cfg(test)]
 mod tests_workflow;
 #[cfg(test)]
 mod tests_yaml;
@@ -56,6 +58,7 @@ mod transport;
 mod tree;
 mod web_tools;
 mod words;
+mod work_file;
 mod workflow_file;
 
 pub use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, OF_PROVIDERS, PROFILE_SET, PROMPT_SET};
@@ -81,6 +84,9 @@ pub(crate) use keys::{FinalReportSpec, ModelSpec, SamplingSpec};
 pub use origin::{FileTrust, LayerValue, ValueOrigin};
 pub use pin_edit::with_pins;
 pub use reporter::suggest;
-pub use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
+pub use schema::{
+    agent_profile_schema, contract_file_schema, work_file_schema, workflow_file_schema,
+};
 pub use transport::{McpSpec, McpTransport};
+pub(crate) use work_file::{WorkFault, WorkFile, WorkItemEntry};
 pub use workflow_file::{WorkflowSpec, tool_spec};

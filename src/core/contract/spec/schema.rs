@@ -8,8 +8,11 @@ use serde_json::{Map, Value, json};
 use super::agent_file::AGENT_PROFILE;
 use super::form::{Choice as _, Form, Need, Null, OFF_WORDS, RenderedDefault, Row, Schemas};
 use super::keys::FILE;
+use super::work_file::{OneItem, WORK_BUDGET, WORK_FILE, WORK_ITEM, WORK_LIMITS, camel_case};
 use super::workflow_file::WORKFLOW_FILE;
 use crate::contract::ProviderType;
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The JSON Schema of a contract file. `contracts/contract-file.schema.json` holds it.
 #[must_use]
@@ -35,11 +38,69 @@ pub fn workflow_file_schema() -> Value {
     schema_of(&WORKFLOW_FILE, about)
 }
 
+/// The JSON Schema of a file of work items. `contracts/work-file.schema.json` holds it.
+#[must_use]
+pub fn work_file_schema() -> Value {
+    let mut definitions = Schemas::default();
+    let list = definitions.form(&WORK_FILE);
+    let one = definitions.form(&OneItem);
+    let forms: [&dyn Form; 5] = [&WORK_FILE, &OneItem, &WORK_ITEM, &WORK_LIMITS, &WORK_BUDGET];
+    for form in forms {
+        if let Some(Value::Object(schema)) = definitions.0.get_mut(form.id()) {
+            add_camel_case(schema);
+        }
+    }
+    json!({
+        "$schema": DIALECT,
+        "description": "Work items: changes that agents make to a folder, each completely or not at all. \
+                        monolith work run FILE runs them.",
+        "title": WORK_FILE.title(),
+        "if": {"required": [WORK_FILE.items.name]},
+        "then": list,
+        "else": one,
+        "$defs": definitions.0,
+    })
+}
+
+/// Adds the camelCase spelling of each key. A mapping has one of both.
+fn add_camel_case(schema: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    let names = properties.keys().filter(|name| name.contains('_'));
+    let names: Vec<String> = names.cloned().collect();
+    let mut apart = Map::new();
+    for name in names {
+        let camel = camel_case(&name);
+        let mut twin = properties.get(&name).cloned().unwrap_or_default();
+        if let Value::Object(twin) = &mut twin {
+            let meaning = format!("`{name}` in camelCase.");
+            twin.insert("description".to_owned(), json!(meaning));
+        }
+        properties.insert(camel.clone(), twin);
+        apart.insert(camel, without(&[name.as_str()]));
+    }
+    let mut rules = Vec::new();
+    if let Some(Value::Array(needed)) = schema.get_mut("required") {
+        needed.retain(|name| {
+            let camel = name.as_str().map(camel_case);
+            let camel = camel.filter(|camel| name != camel);
+            if let Some(camel) = &camel {
+                rules.push(json!({"anyOf": [{"required": [name]}, {"required": [camel]}]}));
+            }
+            camel.is_none()
+        });
+    }
+    schema.insert("dependentSchemas".to_owned(), Value::Object(apart));
+    if !rules.is_empty() {
+        schema.insert("allOf".to_owned(), json!(rules));
+    }
+}
+
 fn schema_of(form: &dyn Form, about: &str) -> Value {
     let mut definitions = Schemas::default();
     let mut root = Map::new();
-    let dialect = "https://json-schema.org/draft/2020-12/schema";
-    root.insert("$schema".to_owned(), json!(dialect));
+    root.insert("$schema".to_owned(), json!(DIALECT));
     root.insert("description".to_owned(), json!(about));
     root.extend(definitions.object(form));
     root.insert("$defs".to_owned(), Value::Object(definitions.0));
@@ -109,6 +170,10 @@ impl Schemas {
         let mut value = (row.schema)(self);
         if let (true, Value::Object(list)) = (row.at_least_one, &mut value) {
             list.insert("minItems".to_owned(), json!(1));
+        }
+        if let (Some((least, most)), Value::Object(number)) = (row.within, &mut value) {
+            number.insert("minimum".to_owned(), json!(least));
+            number.insert("maximum".to_owned(), json!(most));
         }
         let mut value = match row.null {
             Null::Refused => value,

@@ -196,15 +196,12 @@ fn a_file_is_bounded_in_size_depth_and_form() {
     assert_eq!(rules(parse(&bomb)).len(), 1);
     check(
         &small("task: &x a\nsystem: *x"),
-        ": anchors are not allowed in a contract file",
+        ": anchors are not allowed",
     );
-    check(
-        &small("task: !!str x"),
-        ": tags are not allowed in a contract file",
-    );
+    check(&small("task: !!str x"), ": tags are not allowed");
     check(
         &format!("{}---\n{}", small(""), small("")),
-        ": a contract file holds one document",
+        ": a file holds one document",
     );
     check(&small("? [a]\n: b"), ": a key must be text");
 }

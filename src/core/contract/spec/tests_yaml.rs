@@ -55,9 +55,9 @@ fn the_oddities_of_yaml_are_reported_at_their_positions() {
         "{\"task\": \"x\", \"task\": \"y\"}",
         &[missing, "1:15 the key `task` occurs twice"],
     );
-    let anchors = "anchors are not allowed in a contract file";
-    let tags = "tags are not allowed in a contract file";
-    let aliases = "aliases are not allowed in a contract file";
+    let anchors = "anchors are not allowed";
+    let tags = "tags are not allowed";
+    let aliases = "aliases are not allowed";
     check("task: &x a\n", &[missing, &format!("1:7 {anchors}")]);
     check("task: !!str a\n", &[missing, &format!("1:7 {tags}")]);
     check(
@@ -82,7 +82,7 @@ fn the_oddities_of_yaml_are_reported_at_their_positions() {
     );
     check(
         "task: a\n---\ntask: b\n",
-        &[missing, "2:1 a contract file holds one document"],
+        &[missing, "2:1 a file holds one document"],
     );
     check(
         "max_turns: x\r\n",

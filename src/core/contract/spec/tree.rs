@@ -129,7 +129,7 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
                 let before = span.byte_range().and_then(|range| text.get(..range.start));
                 let found = before.and_then(|before| mark_before(before, sigil));
                 let at = found.map_or_else(|| place.clone(), |(at, len)| origin.place(at, len));
-                let rule = format!("{what} are not allowed in a contract file");
+                let rule = format!("{what} are not allowed");
                 findings.add(&at, "", rule, None);
             }
         };
@@ -137,7 +137,7 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
             Event::DocumentStart(..) => {
                 documents += 1;
                 if documents > 1 {
-                    findings.add(&place, "", "a contract file holds one document", None);
+                    findings.add(&place, "", "a file holds one document", None);
                     return root;
                 }
                 continue;
@@ -162,7 +162,7 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
                 (Node { kind, place }, true)
             }
             Event::Alias(_) => {
-                let rule = "aliases are not allowed in a contract file";
+                let rule = "aliases are not allowed";
                 findings.add(&place, "", rule, Some("write the value out".to_owned()));
                 (Node::null(place), false)
             }

@@ -23,6 +23,6 @@ pub(crate) use definition::{Delegate, ForEach, If, Parallel, ToolUse, WORKFLOW_F
 pub use definition::{FailureStrategy, Step, Work, WorkflowDefinition};
 pub(crate) use fault::{WorkflowFault, WorkflowRule};
 pub use outcome::{WorkflowClass, WorkflowCode, WorkflowOutcome};
-pub(crate) use plan::{Dependencies, GroupFault};
+pub(crate) use plan::{Dependencies, GroupFault, circles};
 pub use template::StepId;
 pub(crate) use template::{Condition, Part, Template, TemplateFault, Test};
