@@ -12,7 +12,7 @@ use aho_corasick::AhoCorasick;
 use monolith_core::kernel::{Approval, ParentRun};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
-    LogDeletions, ParentFound, PublicKey, SealedWorkflowEntry, Trust, VerifyReport,
+    LogDeletions, ParentFound, PublicKey, SealedMachineEntry, TranscriptKind, Trust, VerifyReport,
 };
 
 use super::StoreError;
@@ -51,7 +51,7 @@ pub(super) trait Database: fmt::Debug + Send + Sync {
     /// also enters the outcome in the row of the run and a leaf in the log of runs.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] where they are not.
+    /// [`StoreError::Fenced`] where they are not, and [`StoreError::ReceiptBehind`] where another receipt has become the last one.
     fn append<'a>(&'a self, run: &'a RunHandle, batch: Batch) -> Pending<'a, ()>;
 
     /// Makes bytes durable under their hash. No entry names them yet.
@@ -151,6 +151,9 @@ pub(super) trait DatabaseReader: fmt::Debug + Send {
     /// Returns the log of runs.
     fn run_log(&self) -> Result<RunLog, StoreError>;
 
+    /// Returns the hash of the last receipt in the log, and the number of receipts so far.
+    fn last_receipt(&self) -> Result<Option<(Digest, u64)>, StoreError>;
+
     /// Returns number and text of the leaf of a run.
     fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError>;
 
@@ -197,7 +200,7 @@ pub(super) trait RunRows: fmt::Debug {
     fn page(
         &self,
         from: u64,
-        take: &mut dyn FnMut(SealedWorkflowEntry) -> Result<(), StoreError>,
+        take: &mut dyn FnMut(SealedMachineEntry) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 
     /// Returns the bytes under that hash.
@@ -218,8 +221,8 @@ pub(super) trait RunRows: fmt::Debug {
 pub(super) struct Standing {
     /// True if it has no seal.
     pub(super) is_open: bool,
-    /// True if it is a workflow.
-    pub(super) is_workflow: bool,
+    /// The machine that it is of.
+    pub(super) kind: TranscriptKind,
     /// The number of its last entry; `None` before the first.
     pub(super) last: Option<u64>,
 }

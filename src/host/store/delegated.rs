@@ -6,6 +6,7 @@ use super::{StoreError, StoreReader};
 use monolith_core::contract::{DelegationGrant, Label};
 use monolith_core::kernel::{ChildEnd, EffectRecord, EventKind};
 use monolith_core::message::{CallSeq, Digest, RunId, ToolOutcome};
+use monolith_core::transcript::TranscriptKind;
 
 /// A call of an agent, as the run says it that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +50,9 @@ impl StoreReader {
         let parent_contract = stored.row().contract_hash;
         let mut found: Vec<DelegatedRun> = Vec::new();
         // Without agents nothing was delegated, and no entry has to be read.
-        if !stored.contract_text().contains("\"agents\":{") {
+        if stored.row().kind != TranscriptKind::Run
+            || !stored.contract_text().contains("\"agents\":{")
+        {
             return Ok(found);
         }
         for entry in stored {
@@ -97,7 +100,7 @@ impl StoreReader {
         Ok(found)
     }
 
-    /// The runs below a run that this store has: those of its agents or, of a workflow, those of its steps, each after the one that began it.
+    /// The runs below a run that this store has: those of its agents or, of a workflow or a work item, those of its steps, each after the one that began it.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], and the faults of the file.
@@ -150,15 +153,15 @@ impl StoreReader {
             .collect())
     }
 
-    /// The step runs of a workflow, by their names and what they say of their parent; none of a run.
+    /// The step runs of a workflow or a work item, by their names and what they say of their parent; none of a run.
     fn steps(&self, workflow: &RunId) -> Result<Vec<RunId>, StoreError> {
         let mut steps = Vec::new();
-        if !self.is_workflow(workflow)? {
+        if !self.has_steps(workflow)? {
             return Ok(steps);
         }
         for run_id in self.named_below(workflow)? {
             let lineage = self.lineage(&run_id)?;
-            if lineage.is_some_and(|found| found.is_workflow && found.is_of(workflow, None)) {
+            if lineage.is_some_and(|found| found.is_step() && found.is_of(workflow, None)) {
                 steps.push(run_id);
             }
         }
@@ -177,7 +180,7 @@ impl StoreReader {
                 if above != *run_id {
                     open.push(above);
                 }
-            } else if self.is_workflow(&above)? {
+            } else if self.has_steps(&above)? {
                 next.extend(self.steps(&above)?);
             } else {
                 for one in self.delegated(&above)? {

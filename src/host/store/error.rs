@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::sqlite::STORE_FORMAT;
 use monolith_core::message::RunId;
+use monolith_core::transcript::TranscriptKind;
 
 /// The reason why the store refused or failed, by who has to act on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,10 +147,28 @@ pub enum StoreError {
         /// Who uses it.
         user: String,
     },
-    /// The caller: a workflow is no run.
-    #[error("read {run_id} as a run: it is a workflow")]
-    IsWorkflow {
-        /// The workflow.
+    /// The caller: a run, a workflow and a work item are read in different ways.
+    #[error("read {run_id} as a {asked}: it is a {kind}")]
+    OtherKind {
+        /// The machine that was asked for.
+        asked: TranscriptKind,
+        /// The machine that it is of.
+        kind: TranscriptKind,
+        /// Its name.
+        run_id: RunId,
+    },
+    /// The caller: a work item ends with a receipt.
+    #[error("seal work item {run_id}: {reason}")]
+    NoReceipt {
+        /// The item.
+        run_id: RunId,
+        /// The obstacle.
+        reason: String,
+    },
+    /// monolith: another item has ended since the last receipt was read.
+    #[error("seal work item {run_id}: another receipt has become the last one")]
+    ReceiptBehind {
+        /// The item.
         run_id: RunId,
     },
     /// The operator: the run came from elsewhere, and is read here only.

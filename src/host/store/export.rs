@@ -6,8 +6,8 @@ use std::io::Write;
 use super::{RunReader, StoreError};
 use monolith_core::message::Digest;
 use monolith_core::transcript::{
-    Flaw, Presence, WithheldBlobs, blob_line, blob_references, checkpoint_line, entry_line,
-    header_line, tombstone_line, workflow_entry_line,
+    Flaw, Presence, TranscriptKind, WithheldBlobs, blob_line, blob_references, checkpoint_line,
+    entry_line, header_line, machine_entry_line, tombstone_line,
 };
 
 /// The reason why an export failed.
@@ -40,14 +40,14 @@ impl RunReader<'_> {
     ) -> Result<usize, ExportError> {
         let header = header_line(self.contract_text(), &self.row().run_id);
         out.write_all(header.as_bytes())?;
-        let presence = if self.row().workflow {
-            // What a workflow names is in the runs of its steps.
-            while let Some(entry) = self.next_of_workflow() {
-                out.write_all(workflow_entry_line(&entry?).as_bytes())?;
+        let presence = if self.row().kind == TranscriptKind::Run {
+            self.export_entries(out)?
+        } else {
+            // What the entries name is in the runs of the steps. The receipt of a work item is a blob that no entry names.
+            while let Some(entry) = self.next_of_machine() {
+                out.write_all(machine_entry_line(&entry?).as_bytes())?;
             }
             BTreeMap::new()
-        } else {
-            self.export_entries(out)?
         };
         let mut left_out = 0;
         for hash in self.blob_hashes()? {

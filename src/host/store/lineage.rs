@@ -3,7 +3,7 @@
 use super::{StoreError, StoreReader};
 use monolith_core::kernel::ParentRun;
 use monolith_core::message::{CallSeq, RunId};
-use monolith_core::transcript::ParentFound;
+use monolith_core::transcript::{ParentFound, TranscriptKind};
 
 /// The origin of a run, and its presence in the same store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,15 +14,30 @@ pub struct Lineage {
     pub found: ParentFound,
     /// True if the parent had ended with that entry, and this run continues its conversation.
     pub is_continued: bool,
-    /// True if it is a workflow, and this run a step of it.
-    pub is_workflow: bool,
+    /// The machine that it is of; none if the store does not have it. This run is a step of a workflow, or of a work item.
+    pub kind: Option<TranscriptKind>,
 }
 
 impl Lineage {
-    /// Returns true if the parent began the run, for a call of an agent or as a step of a workflow, and resumes it.
+    /// Returns true if the parent began the run, for a call of an agent, as a step of a workflow or for a work item, and resumes it.
     #[must_use]
     pub const fn is_below(&self) -> bool {
-        self.parent.call.is_some() || self.is_workflow
+        self.parent.call.is_some() || self.is_step()
+    }
+
+    /// Returns true if the parent is a workflow, and this run a step of it.
+    #[must_use]
+    pub const fn is_workflow(&self) -> bool {
+        matches!(self.kind, Some(TranscriptKind::Workflow))
+    }
+
+    /// Returns true if the parent is a workflow or a work item, whose runs are numbered.
+    #[must_use]
+    pub const fn is_step(&self) -> bool {
+        matches!(
+            self.kind,
+            Some(TranscriptKind::Workflow | TranscriptKind::Work)
+        )
     }
 
     /// Returns true if that run has the name that a run begun this way gets. A run with another name is no part of the tree,
@@ -31,7 +46,7 @@ impl Lineage {
         let above = &self.parent.run_id;
         match self.parent.call {
             Some(call) => above.child(call) == *run_id,
-            None if self.is_workflow => {
+            None if self.is_step() => {
                 let number = run_id.as_str().rsplit('.').next();
                 let number = number.and_then(|number| number.parse().ok());
                 number.is_some_and(|number| above.step(number).is_ok_and(|step| step == *run_id))
@@ -181,8 +196,25 @@ impl StoreReader {
     /// # Errors
     /// The faults of the file.
     pub fn is_workflow(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        Ok(self.kind_of(run_id)? == Some(TranscriptKind::Workflow))
+    }
+
+    /// Returns true if the store has that run, as a workflow or a work item: one that begins runs by number.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn has_steps(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        let kind = self.kind_of(run_id)?;
+        Ok(kind.is_some_and(|kind| kind != TranscriptKind::Run))
+    }
+
+    /// The machine of the run of that name; none if the store has none.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub fn kind_of(&self, run_id: &RunId) -> Result<Option<TranscriptKind>, StoreError> {
         let standing = self.database.standing(run_id)?;
-        Ok(standing.is_some_and(|found| found.is_workflow))
+        Ok(standing.map(|found| found.kind))
     }
 
     /// The parent of a run; none if it has none.
@@ -192,9 +224,11 @@ impl StoreReader {
         };
         let found = self.database.find_entry(&parent.run_id, parent.head)?;
         let standing = self.database.standing(&parent.run_id)?;
-        let is_workflow = standing.is_some_and(|found| found.is_workflow);
+        let kind = standing.map(|found| found.kind);
         let is_continued = match (found, standing) {
-            (ParentFound::Entry(seq), Some(there)) if parent.call.is_none() && !is_workflow => {
+            (ParentFound::Entry(seq), Some(there))
+                if parent.call.is_none() && there.kind == TranscriptKind::Run =>
+            {
                 !there.is_open && there.last == Some(seq)
             }
             _ => false,
@@ -203,7 +237,7 @@ impl StoreReader {
             parent,
             found,
             is_continued,
-            is_workflow,
+            kind,
         }))
     }
 }
@@ -216,7 +250,7 @@ mod tests {
     #[test]
     fn a_run_below_has_the_name_that_its_call_or_its_step_gives() {
         let named = |name: &str| RunId::try_from(name.to_owned()).unwrap();
-        let check = |call: Option<u64>, is_workflow: bool, name: &str, expect: bool| {
+        let check = |call: Option<u64>, kind, name: &str, expect: bool| {
             let lineage = Lineage {
                 parent: ParentRun {
                     call: call.map(CallSeq),
@@ -225,16 +259,18 @@ mod tests {
                 },
                 found: ParentFound::Entry(1),
                 is_continued: false,
-                is_workflow,
+                kind: Some(kind),
             };
             assert_eq!(lineage.names(&named(name)), expect, "{name}");
         };
-        check(Some(5), false, "w.5", true);
-        check(Some(5), false, "w.6", false);
-        check(Some(5), false, "evil", false);
-        check(None, true, "w.2", true);
-        check(None, true, "w.02", false);
-        check(None, true, "evil", false);
-        check(None, false, "any", true);
+        check(Some(5), TranscriptKind::Run, "w.5", true);
+        check(Some(5), TranscriptKind::Run, "w.6", false);
+        check(Some(5), TranscriptKind::Run, "evil", false);
+        check(None, TranscriptKind::Workflow, "w.2", true);
+        check(None, TranscriptKind::Work, "w.2", true);
+        check(None, TranscriptKind::Work, "w.02", false);
+        check(None, TranscriptKind::Workflow, "w.02", false);
+        check(None, TranscriptKind::Workflow, "evil", false);
+        check(None, TranscriptKind::Run, "any", true);
     }
 }

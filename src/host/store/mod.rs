@@ -1,6 +1,6 @@
 //! The store: where transcripts are kept, and the only module that knows SQL.
 //!
-//! Knows runs, entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run. An append is durable
+//! Knows runs (workflows and work items are kept as runs are), entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run. An append is durable
 //! when it is acknowledged, and a stale writer cannot make one (compare-and-set on epoch, head sequence and head hash). Readers
 //! use separate connections. A stored run is read as the records that `transcript` verifies. The store does not know what an
 //! entry means, what time it is, or whether a chain is right: it keeps bytes.
@@ -24,6 +24,7 @@ mod found_file;
 mod import_error;
 mod lineage;
 mod log_report;
+mod machine_record;
 mod network;
 mod new_file;
 mod new_run;
@@ -34,6 +35,7 @@ mod run;
 mod run_reader;
 mod sqlite;
 mod storable;
+mod work_record;
 mod writer;
 
 pub use answer::Answer;
@@ -54,6 +56,7 @@ pub use import_error::ImportError;
 pub(crate) use lineage::CallerState;
 pub use lineage::Lineage;
 pub use log_report::{LogReport, RunLog};
+pub(crate) use machine_record::MachineRecord;
 pub use network::network_system;
 pub use new_file::{NewFile, PRIVATE, free_bytes, replace_own};
 pub use new_run::Invocation;
@@ -75,4 +78,5 @@ pub use sqlite::{
     kept_content, migrate, packed_entry_text, places_of, remove_kept,
 };
 pub(crate) use storable::{NewBlob, NewCheckpoint};
+pub use work_record::WorkRecord;
 pub use writer::Store;

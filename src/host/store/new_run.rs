@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use monolith_core::contract::{ExecutionContract, FileTrust, WorkflowDefinition};
 use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::TranscriptKind;
+use monolith_core::work::WorkDocument;
 
 /// A run that is to be created.
 #[derive(Clone, Debug)]
@@ -19,13 +21,15 @@ pub(crate) struct NewRun {
     pub run_id: RunId,
 }
 
-/// The permanent binding of a run or a workflow.
+/// The permanent binding of a machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     /// The contract of a run.
     Contract(Arc<ExecutionContract>),
     /// The definition of a workflow.
     Workflow(Arc<WorkflowDefinition>),
+    /// A work item with the contract of its agent.
+    Work(Arc<WorkDocument>),
 }
 
 impl Binding {
@@ -34,6 +38,7 @@ impl Binding {
         match self {
             Self::Contract(contract) => contract.contract_hash(),
             Self::Workflow(definition) => definition.definition_hash(),
+            Self::Work(document) => document.hash(),
         }
     }
 
@@ -42,12 +47,17 @@ impl Binding {
         match self {
             Self::Contract(contract) => contract.canonical_text(),
             Self::Workflow(definition) => definition.canonical_text(),
+            Self::Work(document) => document.canonical_text(),
         }
     }
 
-    /// True if it is the definition of a workflow.
-    pub(super) const fn is_workflow(&self) -> bool {
-        matches!(self, Self::Workflow(_))
+    /// The machine that it binds.
+    pub(super) const fn kind(&self) -> TranscriptKind {
+        match self {
+            Self::Contract(_) => TranscriptKind::Run,
+            Self::Workflow(_) => TranscriptKind::Workflow,
+            Self::Work(_) => TranscriptKind::Work,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use monolith_core::kernel::AgentOutcome;
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{Chain, LogLeaf, SealedOutcome};
+use monolith_core::transcript::{Chain, LogLeaf, SealedOutcome, TranscriptKind};
 
 use super::StoreError;
 
@@ -47,12 +47,14 @@ impl RunHandle {
         outcome: Option<SealedOutcome>,
         entries: u64,
         head: Digest,
+        receipt: Option<Digest>,
     ) -> Option<LogLeaf> {
         outcome.map(|outcome| LogLeaf {
             contract_hash: self.contract_hash,
             entries,
             head,
             outcome,
+            receipt,
             run_id: self.run_id.clone(),
         })
     }
@@ -76,6 +78,8 @@ pub enum RunFilter {
     Sealed,
     /// Runs that ended in this class.
     Class(AgentOutcome),
+    /// Runs of one machine.
+    Kind(TranscriptKind),
 }
 
 /// The owner of a run that this process drives.
@@ -88,8 +92,8 @@ pub(super) fn this_process() -> String {
 pub struct RunRow {
     /// The name of the run.
     pub run_id: RunId,
-    /// True if it is a workflow: its contract is its definition.
-    pub workflow: bool,
+    /// The machine that it is of: the contract of a workflow is its definition, that of a work item the item with its contract.
+    pub kind: TranscriptKind,
     /// The hash of its contract.
     pub contract_hash: Digest,
     /// When it was created, in milliseconds since 1970-01-01 UTC; outside the hash.
@@ -107,6 +111,12 @@ pub struct RunRow {
 }
 
 impl RunRow {
+    /// Returns true if it is a workflow.
+    #[must_use]
+    pub fn is_workflow(&self) -> bool {
+        self.kind == TranscriptKind::Workflow
+    }
+
     /// Returns true if the run was not driven here: it came as a file.
     #[must_use]
     pub fn is_imported(&self) -> bool {

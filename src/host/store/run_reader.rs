@@ -9,14 +9,14 @@ use monolith_core::agent::WorkflowEntry;
 use monolith_core::contract::{ExecutionContract, WorkflowDefinition};
 use monolith_core::kernel::State;
 use monolith_core::message::{Digest, amount};
-use monolith_core::transcript::{Flaw, SealedEntry, SealedWorkflowEntry};
+use monolith_core::transcript::{Flaw, SealedEntry, SealedMachineEntry, TranscriptKind};
 
 /// One run as it stood when it was opened, whatever is appended meanwhile. Iterates its entries in order.
 #[derive(Debug)]
 pub struct RunReader<'r> {
     failed: bool,
     next: u64,
-    page: VecDeque<SealedWorkflowEntry>,
+    page: VecDeque<SealedMachineEntry>,
     path: PathBuf,
     rows: Box<dyn RunRows + 'r>,
 }
@@ -57,9 +57,7 @@ impl RunReader<'_> {
 
     /// The contract, read from its document. The hash in it is taken as it stands.
     pub fn contract(&self) -> Result<ExecutionContract, StoreError> {
-        if self.row().workflow {
-            return Err(self.no_run());
-        }
+        self.expect_kind(TranscriptKind::Run)?;
         ExecutionContract::decode(self.contract_text())
             .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
     }
@@ -84,7 +82,7 @@ impl RunReader<'_> {
         self.rows.tombstones()
     }
 
-    fn refuse(&self, table: &str, what: impl std::fmt::Display) -> StoreError {
+    pub(super) fn refuse(&self, table: &str, what: impl std::fmt::Display) -> StoreError {
         StoreError::Corrupt {
             path: self.path.clone(),
             reason: format!("{table}, run {}: {what}", self.row().run_id),
@@ -117,8 +115,10 @@ impl Iterator for RunReader<'_> {
     type Item = Result<SealedEntry, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.row().workflow && !std::mem::replace(&mut self.failed, true) {
-            return Some(Err(self.no_run()));
+        if let Err(fault) = self.expect_kind(TranscriptKind::Run)
+            && !std::mem::replace(&mut self.failed, true)
+        {
+            return Some(Err(fault));
         }
         Some(self.next_stored()?.map(|stored| {
             let state = State::ALL.into_iter().find(|s| s.as_str() == stored.state);
@@ -135,9 +135,9 @@ impl Iterator for RunReader<'_> {
 }
 
 impl RunReader<'_> {
-    /// The next entry of a workflow.
-    pub fn next_of_workflow(&mut self) -> Option<Result<SealedWorkflowEntry, StoreError>> {
-        if !self.row().workflow && !std::mem::replace(&mut self.failed, true) {
+    /// The next entry of a workflow or of a work item.
+    pub fn next_of_machine(&mut self) -> Option<Result<SealedMachineEntry, StoreError>> {
+        if self.row().kind == TranscriptKind::Run && !std::mem::replace(&mut self.failed, true) {
             return Some(Err(
                 self.refuse("runs", "kind: it is a run, and no workflow")
             ));
@@ -154,7 +154,7 @@ impl RunReader<'_> {
         flawed: impl Fn(u64, Flaw) -> E,
         mut take: impl FnMut(WorkflowEntry) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let Some(entry) = self.next_of_workflow() {
+        while let Some(entry) = self.next_of_machine() {
             let entry = entry?;
             let read = WorkflowEntry::decode(&entry).map_err(|flaw| flawed(entry.seq, flaw))?;
             take(read)?;
@@ -164,17 +164,25 @@ impl RunReader<'_> {
 
     /// The definition of a workflow.
     pub fn definition(&self) -> Result<WorkflowDefinition, StoreError> {
+        self.expect_kind(TranscriptKind::Workflow)?;
         WorkflowDefinition::decode(self.contract_text())
             .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
     }
 
-    fn no_run(&self) -> StoreError {
-        StoreError::IsWorkflow {
-            run_id: self.row().run_id.clone(),
+    /// Refuses a row of another machine.
+    pub(super) fn expect_kind(&self, asked: TranscriptKind) -> Result<(), StoreError> {
+        let kind = self.row().kind;
+        if kind == asked {
+            return Ok(());
         }
+        Err(StoreError::OtherKind {
+            asked,
+            kind,
+            run_id: self.row().run_id.clone(),
+        })
     }
 
-    fn next_stored(&mut self) -> Option<Result<SealedWorkflowEntry, StoreError>> {
+    fn next_stored(&mut self) -> Option<Result<SealedMachineEntry, StoreError>> {
         if self.failed {
             return None;
         }

@@ -1,12 +1,12 @@
-//! The records that can be appended to a chain in the store: entries of runs and of workflows. Knows which of them is the seal.
+//! The records that can be appended to a chain in the store: entries of runs and of other machines. Knows which of them is the seal.
 
 use monolith_core::kernel::{EntryKind, State};
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{SealedEntry, SealedOutcome, SealedWorkflowEntry, WorkflowHead};
+use monolith_core::transcript::{SealedEntry, SealedMachineEntry, SealedOutcome};
 
 use super::StoreError;
 
-/// A sealed entry, of a run or of a workflow.
+/// A sealed entry of any machine.
 pub(crate) trait Storable: Sized {
     /// Its number.
     fn seq(&self) -> u64;
@@ -18,7 +18,7 @@ pub(crate) trait Storable: Sized {
     fn sealed(&self) -> Result<Option<SealedOutcome>, String>;
 
     /// Its texts as they are stored.
-    fn stored(self) -> SealedWorkflowEntry;
+    fn stored(self) -> SealedMachineEntry;
 }
 
 impl Storable for SealedEntry {
@@ -38,8 +38,8 @@ impl Storable for SealedEntry {
         }
     }
 
-    fn stored(self) -> SealedWorkflowEntry {
-        SealedWorkflowEntry {
+    fn stored(self) -> SealedMachineEntry {
+        SealedMachineEntry {
             seq: self.seq,
             state: self.state.as_str().to_owned(),
             event: self.event,
@@ -49,23 +49,16 @@ impl Storable for SealedEntry {
     }
 }
 
-impl Storable for SealedWorkflowEntry {
+impl Storable for SealedMachineEntry {
     fn seq(&self) -> u64 {
         self.seq
     }
 
     fn sealed(&self) -> Result<Option<SealedOutcome>, String> {
-        let head: WorkflowHead =
-            serde_json::from_str(&self.action).map_err(|fault| fault.to_string())?;
-        match (head.to.as_str(), head.kind.as_str(), head.outcome) {
-            ("TERMINATE", "seal", Some(outcome)) => Ok(Some(outcome.into())),
-            ("TERMINATE", "seal", None) => Err("a seal without an outcome".to_owned()),
-            ("TERMINATE", ..) => Err("an end without its seal".to_owned()),
-            _ => Ok(None),
-        }
+        self.sealed_outcome()
     }
 
-    fn stored(self) -> SealedWorkflowEntry {
+    fn stored(self) -> SealedMachineEntry {
         self
     }
 }
@@ -100,6 +93,7 @@ pub(super) fn batch<T: Storable>(
         blobs,
         checkpoint,
         outcome: sealed.transpose()?.flatten(),
+        receipt: None,
         entries: entries.into_iter().map(Storable::stored).collect(),
     })
 }
@@ -111,10 +105,12 @@ pub(super) struct Batch {
     pub(super) blobs: Vec<NewBlob>,
     /// A checkpoint of the entries so far.
     pub(super) checkpoint: Option<NewCheckpoint>,
-    /// The entries, of a run or of a workflow, numbered without a gap from the head of the run on.
-    pub(super) entries: Vec<SealedWorkflowEntry>,
+    /// The entries, numbered without a gap from the head of the run on.
+    pub(super) entries: Vec<SealedMachineEntry>,
     /// The outcome, where the last entry is the seal.
     pub(super) outcome: Option<SealedOutcome>,
+    /// The receipt of a work item, where the last entry is its seal. Its bytes are one of the blobs.
+    pub(super) receipt: Option<NewReceipt>,
 }
 
 impl Batch {
@@ -133,6 +129,15 @@ pub enum NewBlob {
     Bytes(Vec<u8>),
     /// Its hash: the bytes have been put already.
     Stored(Digest),
+}
+
+/// The receipt of a work item that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NewReceipt {
+    /// The hash of its bytes.
+    pub(super) hash: Digest,
+    /// The hash of the last receipt in the log, as this one states it.
+    pub(super) previous: Option<Digest>,
 }
 
 /// A signed checkpoint that becomes durable with the entries that it covers.

@@ -7,7 +7,7 @@ use super::database::{Database, RunLock};
 use super::erasure::{EraseError, Erased, Erasure, Removal, RemoveError, Removed};
 use super::new_run::{Binding, NewRun};
 use super::sqlite::{Durability, SqliteWriter};
-use super::storable::{Storable, batch};
+use super::storable::{Batch, Storable, batch};
 use super::{NewBlob, NewCheckpoint, RunHandle, StoreError, StoreReader};
 use monolith_core::contract::ExecutionContract;
 use monolith_core::message::{Digest, RunId};
@@ -159,6 +159,15 @@ impl Store {
         checkpoint: Option<NewCheckpoint>,
     ) -> Result<(), StoreError> {
         let batch = batch((&run.run_id, run.length), entries, blobs, checkpoint)?;
+        self.append_batch(run, batch).await
+    }
+
+    /// Appends a batch, and moves the handle behind it.
+    pub(super) async fn append_batch(
+        &self,
+        run: &mut RunHandle,
+        batch: Batch,
+    ) -> Result<(), StoreError> {
         let Some(end) = batch.end(run.length) else {
             return Ok(());
         };

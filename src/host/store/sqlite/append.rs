@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{LogLeaf, SealedOutcome, SealedWorkflowEntry};
+use monolith_core::transcript::{LogLeaf, SealedMachineEntry, SealedOutcome};
 use rusqlite::{Connection, params};
 
 use super::column::{Columns, stored};
@@ -11,7 +11,7 @@ use super::entry_text::Kept;
 use super::run_log;
 use crate::store::StoreError;
 use crate::store::run::RunHandle;
-use crate::store::storable::{Batch, NewCheckpoint};
+use crate::store::storable::{Batch, NewCheckpoint, NewReceipt};
 
 /// One batch of entries, ready for the writer.
 pub(super) struct Append {
@@ -26,6 +26,7 @@ pub(super) struct Append {
     pub(super) links: Vec<Digest>,
     outcome: Option<SealedOutcome>,
     path: PathBuf,
+    receipt: Option<NewReceipt>,
     run_id: RunId,
     seq: u64,
     /// The blobs of these whose bytes come with it.
@@ -41,8 +42,8 @@ struct EntryRow {
     state: String,
 }
 
-impl From<SealedWorkflowEntry> for EntryRow {
-    fn from(entry: SealedWorkflowEntry) -> Self {
+impl From<SealedMachineEntry> for EntryRow {
+    fn from(entry: SealedMachineEntry) -> Self {
         Self {
             action: Kept::of(entry.action),
             event: Kept::of(entry.event),
@@ -64,10 +65,16 @@ impl Append {
             head,
             key: run.key,
             last: run.head,
-            leaf: run.leaf(batch.outcome, length, head),
+            leaf: run.leaf(
+                batch.outcome,
+                length,
+                head,
+                batch.receipt.map(|new| new.hash),
+            ),
             links: Vec::new(),
             outcome: batch.outcome,
             path,
+            receipt: batch.receipt,
             run_id: run.run_id.clone(),
             seq: run.length,
             small: Vec::new(),
@@ -81,8 +88,16 @@ impl Append {
             .map_err(|fault| StoreError::from_sql(&path, &fault))?
     }
 
-    /// The compare-and-set on (epoch, head_seq, head_hash), then the rows.
+    /// The compare-and-set on (epoch, head_seq, head_hash) and on the receipt before, then the rows.
     fn perform_sql(self, conn: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
+        if let Some(receipt) = &self.receipt
+            && run_log::last_receipt(conn)?.map(|(hash, _)| hash)
+                != receipt.previous.map(|hash| hash.to_string())
+        {
+            return Ok(Err(StoreError::ReceiptBehind {
+                run_id: self.run_id,
+            }));
+        }
         let count = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
         let moved = conn
             .prepare_cached(

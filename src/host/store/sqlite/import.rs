@@ -1,5 +1,6 @@
 //! A transcript file into the store: verified, and then written in one transaction. How lines join a run is `merge.rs`.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::store::import_error::ImportError;
 use monolith_core::kernel::EventKind;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
-    LineReader, Location, LogLeaf, MAX_LINE_BYTES, Note, Record, SealedOutcome, Tombstone, Trust,
-    Verifier, VerifyOptions, VerifyReport,
+    LineReader, Location, LogLeaf, MAX_LINE_BYTES, Note, Record, SealedOutcome, Tombstone,
+    TranscriptKind, Trust, Verifier, VerifyOptions, VerifyReport,
 };
 
 /// The result of an import.
@@ -49,10 +50,13 @@ pub struct ImportTerms {
 struct Sum {
     contract: String,
     contract_hash: Option<Digest>,
+    kind: TranscriptKind,
+    /// The blobs that the entries of a work item name.
+    named: BTreeSet<Digest>,
     outcome: Option<SealedOutcome>,
+    receipt: Option<Digest>,
     run_id: Option<RunId>,
     started_unix_ms: u64,
-    workflow: bool,
 }
 
 /// Takes a transcript file into the store at `path`, which is made where there is none.
@@ -93,8 +97,8 @@ pub fn import(
                 let given = Given {
                     contract: &sum.contract,
                     contract_hash,
+                    kind: sum.kind,
                     run_id,
-                    workflow: sum.workflow,
                 };
                 let merged = Merge::begin(&tx, path, given)?;
                 if merged.is_new() && !deleted {
@@ -126,6 +130,7 @@ pub fn import(
                 entries,
                 head,
                 outcome,
+                receipt: sum.receipt,
                 run_id: run_id.clone(),
             }),
             entries,
@@ -245,7 +250,7 @@ impl Sum {
                 // The verifier has judged the document.
                 self.contract_hash = header.check_document().ok().map(|(hash, _)| hash);
                 self.run_id = Some(header.run_id.clone());
-                self.workflow = header.is_workflow();
+                self.kind = header.kind();
             }
             Record::Entry(entry) => {
                 let event = entry.decoded_event.as_ref().map(|event| &event.event);
@@ -256,13 +261,19 @@ impl Sum {
                 let outcome = action.outcome.filter(|_| action.length.is_some());
                 self.outcome = outcome.map(SealedOutcome::from);
             }
-            Record::WorkflowEntry(entry) => {
+            Record::MachineEntry(entry) => {
                 if let Some(binding) = &entry.binding {
                     self.started_unix_ms = binding.started_unix_ms;
                 }
+                self.named.extend(entry.blob);
                 let head = &entry.head;
-                let outcome = head.outcome.filter(|_| head.length.is_some());
-                self.outcome = outcome.map(SealedOutcome::from);
+                self.outcome = head.outcome().filter(|_| head.length.is_some());
+            }
+            // The verifier takes one blob of an item that no entry names.
+            Record::Blob(blob)
+                if self.kind == TranscriptKind::Work && !self.named.contains(&blob.hash) =>
+            {
+                self.receipt = Some(blob.hash);
             }
             Record::Blob(_) | Record::Tombstone(_) | Record::Checkpoint(_) => {}
         }

@@ -12,7 +12,6 @@ use rusqlite::{Connection, params};
 
 use super::column::{Columns, stored};
 use super::reader::SqliteReader;
-use super::run_rows::{RUN, WORKFLOW};
 use crate::store::import_error::ImportError;
 use crate::store::new_run::NewRun;
 use crate::store::regular_file::open_given;
@@ -134,11 +133,7 @@ pub(super) fn insert_run(
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let run_id = new.run_id;
     let contract_hash = new.binding.hash();
-    let kind = if new.binding.is_workflow() {
-        WORKFLOW
-    } else {
-        RUN
-    };
+    let kind = new.binding.kind().as_str();
     let head = Chain::genesis(contract_hash, &run_id).head();
     let mut insert = conn
         .prepare_cached(

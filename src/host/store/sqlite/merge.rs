@@ -10,15 +10,14 @@ use super::column::stored;
 use super::entry_text::Kept;
 use super::given_checkpoints::is_vouched;
 use super::intake::insert_contract;
-use super::run_rows::{RUN, WORKFLOW};
 use super::{given_checkpoints, run_log};
 use crate::store::StoreError;
 use crate::store::import_error::ImportError;
 use crate::store::run::IMPORTED;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{
-    EntryRecord, LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord,
-    WorkflowEntryRecord,
+    EntryRecord, LogLeaf, MachineEntryRecord, PublicKey, Record, SealedOutcome, Tombstone,
+    TombstoneRecord, TranscriptKind,
 };
 
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
@@ -69,10 +68,10 @@ pub(super) struct Given<'a> {
     pub(super) contract: &'a str,
     pub(super) contract_hash: Digest,
     pub(super) run_id: &'a RunId,
-    pub(super) workflow: bool,
+    pub(super) kind: TranscriptKind,
 }
 
-/// An entry of a file, of a run or of a workflow.
+/// An entry of a file, of any machine.
 struct GivenEntry<'a> {
     action: &'a str,
     event: &'a str,
@@ -93,8 +92,8 @@ impl<'a> From<&'a EntryRecord<'_>> for GivenEntry<'a> {
     }
 }
 
-impl<'a> From<&'a WorkflowEntryRecord<'_>> for GivenEntry<'a> {
-    fn from(entry: &'a WorkflowEntryRecord<'_>) -> Self {
+impl<'a> From<&'a MachineEntryRecord<'_>> for GivenEntry<'a> {
+    fn from(entry: &'a MachineEntryRecord<'_>) -> Self {
         Self {
             action: entry.action,
             event: entry.event,
@@ -178,9 +177,7 @@ impl Merge {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         match record {
             Record::Entry(entry) => self.take_entry(conn, path, &GivenEntry::from(&**entry)),
-            Record::WorkflowEntry(entry) => {
-                self.take_entry(conn, path, &GivenEntry::from(&**entry))
-            }
+            Record::MachineEntry(entry) => self.take_entry(conn, path, &GivenEntry::from(&**entry)),
             _ if self.own => Ok(()),
             Record::Header(_) => Ok(()),
             Record::Blob(blob) => Ok(self
@@ -387,7 +384,7 @@ impl Merge {
 
 /// Writes the row of a run whose end is not known yet.
 fn insert_run(conn: &Connection, given: Given<'_>) -> rusqlite::Result<i64> {
-    let kind = if given.workflow { WORKFLOW } else { RUN };
+    let kind = given.kind.as_str();
     let hash = given.contract_hash;
     conn.execute(
         "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, kind) \

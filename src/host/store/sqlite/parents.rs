@@ -10,20 +10,24 @@ use crate::store::StoreError;
 use crate::store::database::Standing;
 use monolith_core::kernel::{Event, EventKind, ParentRun};
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::ParentFound;
+use monolith_core::transcript::{ParentFound, TranscriptKind};
 
 impl SqliteReader {
     /// The progress of a run.
     pub(super) fn standing(&self, run_id: &RunId) -> Result<Option<Standing>, StoreError> {
         self.conn
-            .prepare_cached(
-                "SELECT class IS NULL, kind = 'workflow', head_seq FROM runs WHERE run_id = ?1",
-            )
+            .prepare_cached("SELECT class IS NULL, kind, head_seq FROM runs WHERE run_id = ?1")
             .and_then(|mut select| {
                 let standing = select.query_row([run_id.as_str()], |row| {
                     Ok(Standing {
                         is_open: row.get(0)?,
-                        is_workflow: row.get(1)?,
+                        // A row of an unknown kind is refused where it is read.
+                        kind: row
+                            .get_ref(1)?
+                            .as_str()
+                            .ok()
+                            .and_then(TranscriptKind::parse)
+                            .unwrap_or_default(),
                         last: u64::try_from(row.get::<_, i64>(2)?).ok(),
                     })
                 });

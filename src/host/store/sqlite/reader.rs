@@ -81,21 +81,25 @@ impl DatabaseReader for SqliteReader {
         filter: RunFilter,
         take: &mut dyn FnMut(Result<RunRow, DamagedRow>) -> bool,
     ) -> Result<(), StoreError> {
-        let (open, sealed, class) = match filter {
-            RunFilter::All => (true, true, None),
-            RunFilter::Open => (true, false, None),
-            RunFilter::Sealed => (false, true, None),
-            RunFilter::Class(class) => (false, true, Some(class.as_str())),
+        let (open, sealed, class, kind) = match filter {
+            RunFilter::All => (true, true, None, None),
+            RunFilter::Open => (true, false, None, None),
+            RunFilter::Sealed => (false, true, None, None),
+            RunFilter::Class(class) => (false, true, Some(class.as_str()), None),
+            RunFilter::Kind(kind) => (true, true, None, Some(kind.as_str())),
         };
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self
             .conn
             .prepare_cached(&format!(
                 "{ROW} WHERE CASE WHEN class IS NULL THEN ?1 ELSE ?2 AND (?3 IS NULL OR class = ?3) END \
+                 AND (?4 IS NULL OR kind = ?4) \
                  ORDER BY created_unix_ms DESC, id DESC"
             ))
             .map_err(sql)?;
-        let mut rows = select.query(params![open, sealed, class]).map_err(sql)?;
+        let mut rows = select
+            .query(params![open, sealed, class, kind])
+            .map_err(sql)?;
         while let Some(row) = rows.next().map_err(sql)? {
             if !take(run_row(row, &self.path).map_err(|fault| damaged(row, fault))) {
                 break;
@@ -196,6 +200,10 @@ impl DatabaseReader for SqliteReader {
 
     fn run_log(&self) -> Result<RunLog, StoreError> {
         self.run_log()
+    }
+
+    fn last_receipt(&self) -> Result<Option<(Digest, u64)>, StoreError> {
+        self.last_receipt()
     }
 
     fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use monolith_core::kernel::State;
 use monolith_core::message::{Digest, MAX_EXACT, RunId};
-use monolith_core::transcript::SealedWorkflowEntry;
+use monolith_core::transcript::{SealedMachineEntry, TranscriptKind};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
@@ -92,7 +92,7 @@ impl SqliteRun<'_> {
         format!("run {}", self.row.run_id)
     }
 
-    fn stored_entry(&self, row: &Row<'_>) -> Result<SealedWorkflowEntry, StoreError> {
+    fn stored_entry(&self, row: &Row<'_>) -> Result<SealedMachineEntry, StoreError> {
         let of = match row.get_ref(0) {
             Ok(ValueRef::Integer(seq)) => format!("{}, entry {seq}", self.of()),
             _ => self.of(),
@@ -104,11 +104,11 @@ impl SqliteRun<'_> {
             of: &of,
         };
         let state = columns.text(1, "state")?;
-        let known = self.row.workflow || State::ALL.into_iter().any(|s| s.as_str() == state);
-        if !known {
+        let is_run = self.row.kind == TranscriptKind::Run;
+        if is_run && State::ALL.into_iter().all(|known| known.as_str() != state) {
             return Err(columns.refuse("state", "a state", format_args!("{state:?}")));
         }
-        Ok(SealedWorkflowEntry {
+        Ok(SealedMachineEntry {
             seq: columns.count(0, "seq")?,
             state,
             event: columns.entry_text(2, "event")?,
@@ -130,7 +130,7 @@ impl RunRows for SqliteRun<'_> {
     fn page(
         &self,
         from: u64,
-        take: &mut dyn FnMut(SealedWorkflowEntry) -> Result<(), StoreError>,
+        take: &mut dyn FnMut(SealedMachineEntry) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
         let mut select = self
@@ -185,9 +185,8 @@ impl RunRows for SqliteRun<'_> {
     }
 }
 
-/// The kinds of what has a row.
-pub(super) const RUN: &str = "run";
-pub(super) const WORKFLOW: &str = "workflow";
+/// The rule for the kind of a row.
+pub(super) const KINDS: &str = "run, workflow or work";
 
 /// The columns that [`run_row`] reads.
 pub(super) const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id, kind \
@@ -224,13 +223,9 @@ pub(super) fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> 
     let length = u64::try_from(head_seq.saturating_add(1));
     let run_id = RunId::try_from(columns.text(0, "run_id")?);
     let kind = columns.text(10, "kind")?;
-    let workflow = match kind.as_str() {
-        RUN => false,
-        WORKFLOW => true,
-        _ => return Err(columns.refuse("kind", "run or workflow", format_args!("{kind:?}"))),
-    };
+    let known = TranscriptKind::parse(&kind);
     Ok(RunRow {
-        workflow,
+        kind: known.ok_or_else(|| columns.refuse("kind", KINDS, format_args!("{kind:?}")))?,
         run_id: run_id.map_err(|fault| columns.refuse("run_id", "the name of a run", fault))?,
         contract_hash: columns.digest(1, "contract_hash")?,
         created_unix_ms,

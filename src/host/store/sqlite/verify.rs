@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 use super::entry_text::{NoText, text_of};
 use super::parents::find_parent;
 use super::reader::SqliteReader;
-use super::run_rows::{RUN, WORKFLOW};
+use super::run_rows::KINDS;
 use super::schema::missing_table;
 use super::{run_log, schema};
 use crate::store::StoreError;
@@ -17,8 +17,8 @@ use crate::store::run::IMPORTED;
 use monolith_core::message::{Digest, RunId, amount};
 use monolith_core::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Location,
-    LogEvidence, Pin, Record, TombstoneRecord, Trust, Verifier, VerifyOptions, VerifyReport,
-    WithheldBlobs, WorkflowEntryRecord,
+    LogEvidence, MachineEntryRecord, Pin, Record, TombstoneRecord, TranscriptKind, Trust, Verifier,
+    VerifyOptions, VerifyReport, WithheldBlobs,
 };
 
 const RUNS: Location = Location::Table("runs");
@@ -123,10 +123,10 @@ fn show_entries(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlit
     while let Some(row) = rows.next()? {
         let texts = entry_text(row, 2, "event")
             .and_then(|event| Ok((event, entry_text(row, 3, "action")?)));
-        let workflow = verifier.is_workflow();
+        let kind = verifier.kind();
         let record = match &texts {
-            Ok((event, action)) if workflow => workflow_entry(row, event, action),
-            Ok((event, action)) => entry(row, event, action),
+            Ok((event, action)) if kind == TranscriptKind::Run => entry(row, event, action),
+            Ok((event, action)) => machine_entry(row, event, action),
             Err(flaw) => Err(flaw.clone()),
         };
         if !verifier.take(ENTRIES, record) {
@@ -247,7 +247,7 @@ fn header<'a>(row: &'a Row<'_>, run_id: &RunId) -> Result<Record<'a>, Flaw> {
         contract: text(row, 1, "contract")?,
         claims: Some(IndexClaims {
             contract_hash: digest(row, 2, "contract_hash")?,
-            workflow: is_workflow(row)?,
+            kind: kind(row)?,
             outcome,
             head_hash: digest(row, 4, "head_hash")?,
             length,
@@ -256,13 +256,10 @@ fn header<'a>(row: &'a Row<'_>, run_id: &RunId) -> Result<Record<'a>, Flaw> {
     })))
 }
 
-/// Returns true if the row of a run is that of a workflow.
-fn is_workflow(row: &Row<'_>) -> Result<bool, Flaw> {
-    match text(row, 7, "kind")? {
-        RUN => Ok(false),
-        WORKFLOW => Ok(true),
-        other => Err(Flaw::tampered("kind", "run or workflow", other)),
-    }
+/// The machine that a row says it is of.
+fn kind(row: &Row<'_>) -> Result<TranscriptKind, Flaw> {
+    let stored = text(row, 7, "kind")?;
+    TranscriptKind::parse(stored).ok_or_else(|| Flaw::tampered("kind", KINDS, stored))
 }
 
 fn entry<'a>(row: &'a Row<'_>, event: &'a str, action: &'a str) -> Result<Record<'a>, Flaw> {
@@ -278,7 +275,7 @@ fn entry<'a>(row: &'a Row<'_>, event: &'a str, action: &'a str) -> Result<Record
     Ok(Record::Entry(Box::new(entry)))
 }
 
-fn workflow_entry<'a>(
+fn machine_entry<'a>(
     row: &'a Row<'_>,
     event: &'a str,
     action: &'a str,
@@ -286,8 +283,8 @@ fn workflow_entry<'a>(
     let seq = integer(row, 0, "seq")?;
     let seq = u64::try_from(seq).map_err(|_| Flaw::tampered("seq", "0 or more", seq))?;
     let state = Some(text(row, 1, "state")?);
-    let entry = WorkflowEntryRecord::decode(seq, state, event, action, digest(row, 4, "hash")?)?;
-    Ok(Record::WorkflowEntry(Box::new(entry)))
+    let entry = MachineEntryRecord::decode(seq, state, event, action, digest(row, 4, "hash")?)?;
+    Ok(Record::MachineEntry(Box::new(entry)))
 }
 
 fn blob<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {

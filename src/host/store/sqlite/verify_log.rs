@@ -1,11 +1,13 @@
 //! The log of runs, checked against the runs of the store, the notes of deleted ones, and heads that were noted earlier.
 
 use rusqlite::{Connection, OptionalExtension, Row};
+use serde::Deserialize;
 
 use super::deletions;
 use super::reader::SqliteReader;
 use super::run_log::{leaf_hashes, missing};
 use super::schema::{missing_table, name};
+use crate::store::run::IMPORTED;
 use crate::store::{LogReport, StoreError};
 use monolith_core::message::{Digest, RunId};
 use monolith_core::transcript::{Flaw, FlawKind, LogLeaf, Pin, SealedOutcome, Trust, check_tree};
@@ -43,6 +45,13 @@ impl SqliteReader {
         let judged = judge_sealed(&tx).map_err(sql)?;
         let detail = "every sealed run has its leaf".to_owned();
         report.take("runs", "runs", judged, detail);
+        match judge_receipts(&tx).map_err(sql)? {
+            Ok(0) => {}
+            judged => {
+                let detail = "each of an item of this store names the one before it".to_owned();
+                report.take("receipts", "log_leaves", judged.map(|_| ()), detail);
+            }
+        }
         let unsigned = unsigned_seals(&tx).map_err(sql)?;
         if unsigned > 0 {
             report.not_checked.push(format!(
@@ -94,7 +103,10 @@ fn unsigned_seals(conn: &Connection) -> rusqlite::Result<i64> {
     )
 }
 
-const SEALED: &str = "SELECT id, run_id, contract_hash, head_seq, head_hash, class, code FROM runs";
+/// The row of a run, with the receipt of a work item: the one of its blobs that its leaf names.
+const SEALED: &str = "SELECT id, run_id, contract_hash, head_seq, head_hash, class, code, \
+    CASE WHEN kind = 'work' THEN (SELECT b.hash FROM run_blobs b JOIN log_leaves l ON l.run = b.run \
+    WHERE b.run = runs.id AND instr(l.leaf, '\"receipt\":\"' || lower(hex(b.hash)) || '\"') > 0) END FROM runs";
 
 /// The leaf that a row of `runs` gives; `None` if it does not read as a sealed run.
 fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
@@ -103,11 +115,13 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
     let outcome = serde_json::json!({"class": class, "code": code});
     let outcome: SealedOutcome = serde_json::from_value(outcome).ok()?;
     let head_seq: i64 = row.get(3).ok()?;
+    let receipt: Option<[u8; 32]> = row.get(7).ok()?;
     Some(LogLeaf {
         contract_hash: digest(2)?,
         entries: u64::try_from(head_seq.checked_add(1)?).ok()?,
         head: digest(4)?,
         outcome,
+        receipt: receipt.map(Digest::from_bytes),
         run_id: RunId::try_from(row.get::<_, String>(1).ok()?).ok()?,
     })
 }
@@ -154,6 +168,45 @@ fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
         }
     }
     Ok(Ok(()))
+}
+
+/// The place of a receipt as it states it.
+#[derive(Deserialize)]
+struct StatedPlace {
+    count: u64,
+    #[serde(default)]
+    previous: Option<Digest>,
+}
+
+/// Checks that each receipt names the one before it in the log and counts them; the number of receipts. An imported one states its place
+/// in another store.
+fn judge_receipts(conn: &Connection) -> rusqlite::Result<Result<u64, Flaw>> {
+    let mut select = conn.prepare(
+        "SELECT CAST(l.leaf AS BLOB), CASE WHEN r.owner <> ?1 THEN CAST(x.bytes AS BLOB) END FROM log_leaves l \
+         LEFT JOIN runs r ON r.id = l.run LEFT JOIN run_blobs b ON b.run = r.id \
+         AND instr(l.leaf, '\"receipt\":\"' || lower(hex(b.hash)) || '\"') > 0 LEFT JOIN blobs x ON x.hash = b.hash \
+         WHERE instr(l.leaf, ',\"receipt\":\"') > 0 ORDER BY l.idx",
+    )?;
+    let mut rows = select.query([IMPORTED])?;
+    let (mut previous, mut count) = (None, 0_u64);
+    while let Some(row) = rows.next()? {
+        let leaf: Vec<u8> = row.get(0)?;
+        let leaf = LogLeaf::decode(&String::from_utf8_lossy(&leaf));
+        let receipt = leaf.ok().and_then(|leaf| leaf.receipt);
+        count = count.saturating_add(1);
+        if let Some(bytes) = row.get::<_, Option<Vec<u8>>>(1)? {
+            let stated: Option<StatedPlace> = serde_json::from_slice(&bytes).ok();
+            let is_here = stated.is_some_and(|at| (at.count, at.previous) == (count, previous));
+            if !is_here || receipt != Some(Digest::of(&bytes)) {
+                let before = previous.map_or_else(|| "none".to_owned(), |hash| hash.to_string());
+                let expected = format!("receipt {count} of the log, after {before}");
+                let got = String::from_utf8_lossy(&bytes).into_owned();
+                return Ok(Err(Flaw::tampered("receipt", expected, got)));
+            }
+        }
+        previous = receipt;
+    }
+    Ok(Ok(count))
 }
 
 fn judge_sealed(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {

@@ -13,6 +13,7 @@ mod migrate;
 mod migrate_killed;
 mod refusals;
 mod schema;
+mod work;
 
 use fixture::{
     Attacked, NOW, bytes_of, create, folder, held, older, open, open_with, signer, terms, write,
