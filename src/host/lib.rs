@@ -13,3 +13,4 @@ pub mod inference;
 pub mod store;
 pub mod telemetry;
 pub mod tools;
+pub mod work_tree;

@@ -19,6 +19,7 @@
 mod address_guard;
 mod builtin;
 mod call_terms;
+mod command;
 mod envelope;
 mod error;
 mod host_tools;
@@ -49,9 +50,13 @@ mod withheld_files;
 
 pub use builtin::{FileChange, Restored, RestoredFolder, judged_commands};
 pub(crate) use builtin::{FileKeeper, KeptContent, RunFiles};
+#[cfg(unix)]
+pub(crate) use builtin::{Rules, is_settled, set_mode};
 pub(crate) use call_terms::{
     AwaitedInput, BlobSink, CallTerms, CallWatch, Clock, ExchangeLog, ModelPrompt,
 };
+pub use command::CommandEnd;
+pub(crate) use command::run_command;
 pub use envelope::Delegated;
 pub(crate) use envelope::delegated_envelope;
 pub(crate) use error::ToolServerError;

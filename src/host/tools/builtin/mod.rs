@@ -39,6 +39,10 @@ mod watched;
 mod workspace;
 mod write_file;
 
+#[cfg(unix)]
+pub(crate) use beneath::opened::set_mode;
+#[cfg(unix)]
+pub(crate) use beneath::stamp::is_settled;
 #[cfg(not(unix))]
 use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;
@@ -51,3 +55,5 @@ pub use guarded_command::judged_commands;
 pub use preview::FileChange;
 pub use restore::{Restored, RestoredFolder};
 pub(crate) use run_files::{FileKeeper, KeptContent, RunFiles};
+#[cfg(unix)]
+pub(crate) use tree::Rules;

@@ -303,8 +303,11 @@ impl Rules {
 
     /// True if the path is excluded; `None` if no rule of this folder matches it.
     pub(crate) fn leaves_out(&self, path: &Path, is_folder: bool) -> Option<bool> {
-        let below: PathBuf = path.components().skip(self.depth).collect();
-        match self.patterns.matched(below, is_folder) {
+        let mut below = path.components();
+        for _ in 0..self.depth {
+            below.next();
+        }
+        match self.patterns.matched(below.as_path(), is_folder) {
             Match::None => None,
             Match::Ignore(_) => Some(true),
             Match::Whitelist(_) => Some(false),
