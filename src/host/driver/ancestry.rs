@@ -74,8 +74,8 @@ fn answered_by(
         let Some(from) = parent else {
             break;
         };
-        // A workflow asks no model itself, and its steps begin their scripts at the first record.
-        if is_workflow(reader, &from.run_id)? {
+        // A workflow or a work item asks no model itself, and its runs begin their scripts at the first record.
+        if reader.has_steps(&from.run_id)? {
             break;
         }
         let point = point_of(reader, &from)?.ok_or_else(|| DriverError::NoParent {
@@ -90,13 +90,6 @@ fn answered_by(
         parent = point.parent.filter(|from| from.call.is_none());
     }
     Ok(answered)
-}
-
-fn is_workflow(reader: &mut StoreReader, run_id: &RunId) -> Result<bool, DriverError> {
-    match reader.read_run(run_id) {
-        Err(StoreError::NoSuchRun { .. }) => Ok(false),
-        run => Ok(run?.row().workflow),
-    }
 }
 
 /// The point at which another run began from that one; none if the store does not have it so.

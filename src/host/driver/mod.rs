@@ -36,6 +36,7 @@ mod error;
 mod file_place;
 mod host;
 mod interned;
+mod item_run;
 mod key_file_error;
 mod key_files;
 mod key_leftovers;
@@ -86,7 +87,7 @@ pub use bring_up::{
     decide_files, embedded_model, handed_roots, is_root_of_all, judge_store, random_run_id,
     redacted_text, redactor_of, shown_words, skipped_search_folders, unset_by_itself, unset_keys,
 };
-pub use bring_up::{Prepared, RunRequest, prepare};
+pub use bring_up::{Prepared, RunRequest, prepare, run_confined};
 pub use bring_up::{
     prepare_continuation, prepare_end, prepare_fork, prepare_loaded, prepare_resume, preview,
     preview_loaded, preview_recorded, reopen,
@@ -100,6 +101,7 @@ pub use environment::Environment;
 pub use environment::MCP_ROOT;
 pub use error::DriverError;
 pub use file_place::FilePlace;
+pub use item_run::{ItemRequest, ItemRun, ItemRunEnd};
 pub use key_file_error::KeyFileError;
 pub use key_files::KeyFolder;
 pub use observer::{EntryLines, Finished, NoObserver, Observer};

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::ancestry::by_target;
 use super::bring_up::{
-    BroughtUp, Mismatch, Models, Recorded, RecordedConfinement, RunRequest, Tokenizers,
-    bring_up_again,
+    BroughtUp, ExpectedWorkspace, Mismatch, Models, Recorded, RecordedConfinement, RunRequest,
+    Tokenizers, bring_up_again,
 };
 use super::clock::RunClock;
 use super::error::DriverError;
@@ -35,6 +35,8 @@ pub struct Recording<'r> {
     pub blobs: &'r dyn BlobSource,
     /// Its contract.
     pub contract: ExecutionContract,
+    /// True if its tools work in the folder of the request, wherever the run was begun.
+    pub elsewhere: bool,
     /// Its entries.
     pub entries: &'r [SealedEntry],
     /// True if it may still lack a seal.
@@ -150,7 +152,11 @@ impl LiveTargets {
             run_id,
             started: &started,
             tools: scope.tools,
-            unknown_workspace: true,
+            workspace: if recording.elsewhere {
+                ExpectedWorkspace::Any
+            } else {
+                ExpectedWorkspace::RecordedIfKnown
+            },
         };
         let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
         let BroughtUp {

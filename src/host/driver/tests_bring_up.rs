@@ -146,6 +146,7 @@ impl Fixture {
             answered_before: BTreeMap::new(),
             blobs: &blobs,
             contract: self.contract(),
+            elsewhere: false,
             entries: &entries,
             open: false,
             run_id: run_id(),

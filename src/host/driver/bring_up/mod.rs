@@ -16,6 +16,7 @@
 //! ```
 
 mod backends;
+mod command;
 mod confinement;
 mod confinement_decision;
 mod engine;
@@ -38,6 +39,7 @@ mod store_place;
 mod tokenizers;
 mod unmet;
 
+pub use command::run_confined;
 pub use confinement::skipped_search_folders;
 pub(in crate::driver) use confinement_decision::RecordedConfinement;
 pub(in crate::driver) use granted::{earlier as granted_before, replaced};
@@ -58,7 +60,9 @@ pub use reach::{
     shown_words,
 };
 pub use read_request::RunRequest;
-pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
+pub(in crate::driver) use recorded::{
+    BroughtUp, ExpectedWorkspace, Mismatch, Models, Recorded, bring_up_again,
+};
 pub use reopened::Reopened;
 pub use reopened::reopen;
 pub(in crate::driver) use reopened::reopen_below;

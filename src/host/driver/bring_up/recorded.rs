@@ -45,8 +45,19 @@ pub(in crate::driver) struct Recorded<'r> {
     pub(in crate::driver) started: &'r RunStarted,
     /// True if its tool servers are to be started.
     pub(in crate::driver) tools: bool,
-    /// True if the run may lack a recorded workspace.
-    pub(in crate::driver) unknown_workspace: bool,
+    /// The workspace that it is brought up in.
+    pub(in crate::driver) workspace: ExpectedWorkspace,
+}
+
+/// The workspace in which a recorded run is brought up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::driver) enum ExpectedWorkspace {
+    /// Any one: its calls are made again in a copy.
+    Any,
+    /// The recorded one.
+    Recorded,
+    /// The recorded one, or any if none is recorded.
+    RecordedIfKnown,
 }
 
 /// The terms for models to answer again.
@@ -125,7 +136,11 @@ pub(in crate::driver) async fn bring_up_again(
     let counter = counter.map_err(Mismatch::Tokenizer)?;
     let guard = found.guard(draft.as_ref().ok());
     let task = request.spec.task.as_deref();
-    check_contract(contract, draft, &found, &tokenizers, task)?;
+    match check_contract(contract, draft, &found, &tokenizers, task) {
+        // Nobody plays it.
+        Err(Mismatch::Script { .. }) if recorded.models.is_none() => {}
+        checked => checked?,
+    }
     let workspace = if recorded.tools {
         Some(workspace_of(&recorded, &request).await?)
     } else {
@@ -191,9 +206,10 @@ async fn workspace_of(
     request: &RunRequest,
 ) -> Result<Workspace, Mismatch> {
     let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
-    let same = match recorded.started.workspace {
-        Some(digest) => digest == workspace.digest(),
-        None => recorded.unknown_workspace,
+    let same = match (recorded.started.workspace, recorded.workspace) {
+        (_, ExpectedWorkspace::Any) => true,
+        (Some(digest), _) => digest == workspace.digest(),
+        (None, expected) => expected == ExpectedWorkspace::RecordedIfKnown,
     };
     if same {
         Ok(workspace)
@@ -221,7 +237,9 @@ pub(super) fn check_contract(
     // What an author wrote explains what was derived from it, and a file that is another one what is no longer below it.
     found_all.sort_by_key(|(pointer, _, given)| {
         let is_gone = pointer.starts_with("/agents/") && given == ABSENT;
-        (is_derived(pointer), is_gone)
+        // A script comes last: it matters only where a model is asked.
+        let is_script = found.sources.script_at(found.spec, pointer).is_some();
+        (is_script, is_derived(pointer), is_gone)
     });
     let (pointer, was, is) = found_all.into_iter().next().unwrap_or_else(whole);
     Err(match found.sources.script_at(found.spec, &pointer) {

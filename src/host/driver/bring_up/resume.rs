@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::prepared::{GRACE, Prepared, Resumption, Start};
 use super::read_request::RunRequest;
-use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
+use super::recorded::{BroughtUp, ExpectedWorkspace, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use crate::driver::ancestry::by_target;
 use crate::driver::children::Below;
@@ -50,7 +50,7 @@ pub async fn prepare_resume(
         run_id: &run_id,
         started: &reopened.started,
         tools: true,
-        unknown_workspace: false,
+        workspace: ExpectedWorkspace::Recorded,
     };
     let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
     let BroughtUp {

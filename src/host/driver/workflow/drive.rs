@@ -9,12 +9,11 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 
 use super::begin::{Start, WorkflowBegin};
-use super::record::WorkflowRecord;
 use super::step_run::{StepHost, StepRunEnd, StepTask, StepTerms, locked};
 use crate::driver::DriverError;
 use crate::driver::clock::{RunClock, sleep_until};
 use crate::driver::waiting::{Waiting, WaitingReport};
-use crate::store::{Store, StoreError};
+use crate::store::{Binding, MachineRecord, Store, StoreError};
 use crate::tools::Clock as _;
 use monolith_core::agent::{
     EndStep, StepOrder, Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
@@ -22,6 +21,7 @@ use monolith_core::agent::{
 use monolith_core::kernel::ParentRun;
 use monolith_core::message::{Digest, RunId};
 use monolith_core::session::Control;
+use monolith_core::transcript::Chain;
 
 /// Maximum number of pending controls of a step run.
 const QUEUE: usize = 16;
@@ -65,8 +65,8 @@ pub async fn drive_workflow<H: StepHost + Send>(
             started,
         } => {
             let created = started.started_unix_ms;
-            let record =
-                WorkflowRecord::beginning(store, &definition, &run_id, created, invocation);
+            let binding = Binding::Workflow(Arc::clone(&definition));
+            let record = MachineRecord::beginning(store, binding, &run_id, created, invocation);
             let (workflow, effects) = Workflow::start(Arc::clone(&definition), started);
             (workflow, Initial::Effects(effects), record)
         }
@@ -76,8 +76,8 @@ pub async fn drive_workflow<H: StepHost + Send>(
             workflow,
         } => {
             let created = workflow.started().started_unix_ms;
-            let record =
-                WorkflowRecord::beginning(store, &definition, &run_id, created, invocation);
+            let binding = Binding::Workflow(Arc::clone(&definition));
+            let record = MachineRecord::beginning(store, binding, &run_id, created, invocation);
             (*workflow, Initial::Fork(drafts), record)
         }
         Start::Resumed { head, workflow } => {
@@ -86,7 +86,7 @@ pub async fn drive_workflow<H: StepHost + Send>(
             if handle.chain().head() != head {
                 return Err(StoreError::Fenced { run_id }.into());
             }
-            let record = WorkflowRecord::going_on(store, handle);
+            let record = MachineRecord::resumed(store, handle);
             (*workflow, Initial::Resume, record)
         }
     };
@@ -153,7 +153,7 @@ struct Driving<'a, H> {
     host: &'a Mutex<H>,
     /// Set once nothing more is begun, because another process takes over.
     left: bool,
-    record: WorkflowRecord<'a>,
+    record: MachineRecord<'a>,
     /// The number of the last step that an earlier process had begun.
     recorded: u64,
     /// The report on whether all work under way waits.
@@ -176,7 +176,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
         match first {
             Initial::Effects(effects) => self.perform(effects).await?,
             Initial::Fork(drafts) => {
-                self.record.append(&drafts).await?;
+                self.append(&drafts).await?;
                 self.happened(WorkflowEventKind::Resumed).await?;
             }
             Initial::Resume => self.happened(WorkflowEventKind::Resumed).await?,
@@ -260,7 +260,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
         for effect in effects {
             match effect {
                 WorkflowEffect::Append(drafts) => {
-                    self.record.append(&drafts).await?;
+                    self.append(&drafts).await?;
                     for draft in &drafts {
                         locked(self.host).entry(draft);
                     }
@@ -277,6 +277,15 @@ impl<H: StepHost + Send> Driving<'_, H> {
             }
         }
         Ok(())
+    }
+
+    /// Appends the entries of one step as one batch. When this returns, they are durable.
+    async fn append(&mut self, drafts: &[WorkflowDraft]) -> Result<(), StoreError> {
+        let seal = |chain: &mut Chain| {
+            let entries = drafts.iter().map(|draft| draft.seal(chain));
+            entries.collect::<Vec<_>>()
+        };
+        self.record.append(seal).await
     }
 
     fn begin(&mut self, order: StepOrder) {

@@ -11,7 +11,6 @@
 
 mod begin;
 mod drive;
-mod record;
 mod step_run;
 
 pub use begin::fork_workflow;
