@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::error::ServiceError;
 use crate::error::system::SystemFault;
+use monolith_core::transcript::TranscriptKind;
 
 /// A form that a transcript can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +52,14 @@ impl ExportForm {
         }
     }
 
-    /// True if a workflow can be written in the form.
-    pub(super) const fn is_of_workflows(self) -> bool {
-        matches!(self, Self::Jsonl | Self::Html)
+    /// True if transcripts of that machine can be written in the form.
+    pub(super) const fn is_of(self, kind: TranscriptKind) -> bool {
+        match kind {
+            TranscriptKind::Run => true,
+            TranscriptKind::Workflow | TranscriptKind::Work => {
+                matches!(self, Self::Jsonl | Self::Html)
+            }
+        }
     }
 
     /// Returns the form that the ending of a file stands for.

@@ -99,7 +99,7 @@ fn copy(
                 left_out += 1;
                 return Ok(true);
             }
-            Some(Record::WorkflowEntry(entry)) => end = Some(entry.hash),
+            Some(Record::MachineEntry(entry)) => end = Some(entry.hash),
             Some(_) => {}
             None => reader = None,
         }

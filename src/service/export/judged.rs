@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::form::{ExportForm, ExportRequest};
-use super::html::Folded;
+use super::html::{AboutFile, Folded};
 use crate::error::ServiceError;
 use crate::error::system::SystemFault;
 use crate::error::transcript::TranscriptFault;
@@ -13,11 +13,14 @@ use crate::source::Source;
 use crate::text::escape::line;
 use crate::verify::report::{own_report, place};
 use crate::view::departure::departed;
+use crate::view::item::ItemView;
+use crate::work_entries::WorkSource;
 use crate::workflow_entries::WorkflowSource;
 use monolith_core::agent::WorkflowFold;
-use monolith_core::contract::WorkflowOutcome;
-use monolith_core::message::Digest;
+use monolith_core::message::{Digest, RunId};
+use monolith_core::transcript::TranscriptKind;
 use monolith_core::view::{Divergence, RunView};
+use monolith_core::work::Work;
 use monolith_host::telemetry::{sentence, workflow_sentence};
 
 /// The judgement of a transcript before anything is made of it.
@@ -33,11 +36,16 @@ pub(super) struct Judged {
 /// A transcript after its last entry.
 enum Read {
     Run(Box<RunView>),
-    Workflow {
+    /// A workflow or a work item.
+    Machine {
         /// First entry that the machine does not make of its events.
         departure: Option<String>,
+        /// Code of the end and its sentence.
+        ended: Option<(String, &'static str)>,
+        /// Contents that an item changed, for a page.
+        files: Vec<AboutFile>,
         head: Digest,
-        outcome: Option<WorkflowOutcome>,
+        kind: TranscriptKind,
     },
 }
 
@@ -54,7 +62,7 @@ impl Judged {
         let read = if flaw.is_some() && (is_evidence || !request.force_unverified) {
             None
         } else {
-            match Read::of(service.source(&request.run)?, form, &mut states) {
+            match Read::of(service, &request.run, form, &mut states) {
                 Err(ServiceError::System(fault)) => return Err(fault.into()),
                 Err(_) if request.force_unverified => None,
                 read => Some(read?),
@@ -82,15 +90,17 @@ impl Judged {
                 }
                 .into()),
             },
-            Some(Read::Workflow {
+            Some(Read::Machine {
                 departure: Some(departure),
+                kind,
                 ..
-            }) => Err(TranscriptFault::ExportWorkflowDeparted {
+            }) => Err(TranscriptFault::ExportMachineDeparted {
                 asked,
                 departure: departure.clone(),
+                kind: *kind,
             }
             .into()),
-            Some(Read::Workflow { .. }) | None => Ok(self),
+            Some(Read::Machine { .. }) | None => Ok(self),
         }
     }
 
@@ -98,7 +108,7 @@ impl Judged {
     pub(super) fn is_sealed(&self, source: &mut Source) -> Result<bool, ServiceError> {
         Ok(match &self.read {
             Some(Read::Run(view)) => view.outcome().is_some(),
-            Some(Read::Workflow { outcome, .. }) => outcome.is_some(),
+            Some(Read::Machine { ended, .. }) => ended.is_some(),
             None => is_sealed(source)?,
         })
     }
@@ -129,10 +139,13 @@ impl Judged {
         }
         match self.read.as_ref()? {
             Read::Run(view) => view.departure().map(departed),
-            Read::Workflow { departure, .. } => {
+            Read::Machine {
+                departure, kind, ..
+            } => {
                 let place = line(departure.as_ref()?);
+                let kind = kind.to_string().to_uppercase();
                 Some(format!(
-                    "NOT THE STATE OF THE WORKFLOW: {place}; monolith replay derives it again"
+                    "NOT THE STATE OF THE {kind}: {place}; monolith replay derives it again"
                 ))
             }
         }
@@ -142,7 +155,7 @@ impl Judged {
     pub(super) fn head(&self) -> Option<Digest> {
         match self.read.as_ref()? {
             Read::Run(view) => view.head(),
-            Read::Workflow { head, .. } => Some(*head),
+            Read::Machine { head, .. } => Some(*head),
         }
     }
 
@@ -157,18 +170,18 @@ impl Judged {
 
     /// Returns the part of the run that a page needs, as far as it could be read.
     pub(super) fn folded(self) -> Folded {
-        let ended = self.read.as_ref().and_then(|read| match read {
-            Read::Run(view) => {
-                let code = view.outcome()?.code;
-                Some((code.as_str().to_owned(), sentence(code)))
+        let (ended, files) = match self.read {
+            Some(Read::Run(view)) => {
+                let code = view.outcome().map(|outcome| outcome.code);
+                let ended = code.map(|code| (code.as_str().to_owned(), sentence(code)));
+                (ended, Vec::new())
             }
-            Read::Workflow { outcome, .. } => {
-                let code = (*outcome)?.code;
-                Some((code.as_str().to_owned(), workflow_sentence(code)))
-            }
-        });
+            Some(Read::Machine { ended, files, .. }) => (ended, files),
+            None => (None, Vec::new()),
+        };
         Folded {
             ended,
+            files,
             states: self.states,
             tree: Vec::new(),
         }
@@ -178,11 +191,16 @@ impl Judged {
 impl Read {
     /// Reads a transcript to its end.
     fn of(
-        source: Source,
+        service: &Service,
+        asked: &str,
         form: ExportForm,
         states: &mut BTreeMap<u64, String>,
     ) -> Result<Self, ServiceError> {
-        match WorkflowSource::of(source)? {
+        let source = match WorkflowSource::of(service.source(asked)?)? {
+            Err(source) => source,
+            Ok(workflow) => return Self::of_workflow(workflow, form),
+        };
+        match WorkSource::of(source)? {
             Err(source) => {
                 let view = source.each_step(|view, entry, _| {
                     if form == ExportForm::Html {
@@ -193,32 +211,69 @@ impl Read {
                 })?;
                 Ok(Self::Run(Box::new(view)))
             }
-            Ok(workflow) if !form.is_of_workflows() => Err(SystemFault::NoFormOfWorkflow {
-                format: form.name(),
-                run_id: workflow.run_id,
-            }
-            .into()),
-            Ok(mut workflow) => {
-                let mut fold = WorkflowFold::new(workflow.definition()?);
-                let mut departure = None;
-                let (mut head, mut outcome) = (Digest::ZERO, None);
-                workflow.each_entry(|hash, action, event| {
-                    head = hash;
-                    outcome = action.outcome.filter(|_| action.length.is_some());
-                    if departure.is_none() {
-                        let fault = fold.take(action, event).err();
-                        departure = fault.map(|fault| fault.to_string());
-                    }
-                    Ok(())
-                })?;
-                Ok(Self::Workflow {
-                    departure,
+            Ok(mut item) => {
+                let kind = TranscriptKind::Work;
+                judge_form(form, kind, &item.run_id)?;
+                let recorded = item.recorded()?;
+                let end = recorded.work.as_ref().and_then(Work::end);
+                let ended = end.map(|end| (end.status.as_str().to_owned(), ""));
+                let (departure, head) = (recorded.departure.clone(), recorded.head);
+                let view = match form {
+                    ExportForm::Html => ItemView::of_recorded(service, &item, recorded)?,
+                    ExportForm::Jsonl | ExportForm::Atif | ExportForm::Cast => None,
+                };
+                let changes = view.into_iter().flat_map(|view| view.changes);
+                Ok(Self::Machine {
+                    departure: departure.map(|error| error.to_string()),
+                    ended,
+                    files: changes.filter_map(AboutFile::of).collect(),
                     head,
-                    outcome,
+                    kind,
                 })
             }
         }
     }
+
+    fn of_workflow(mut workflow: WorkflowSource, form: ExportForm) -> Result<Self, ServiceError> {
+        let kind = TranscriptKind::Workflow;
+        judge_form(form, kind, &workflow.run_id)?;
+        let mut fold = WorkflowFold::new(workflow.definition()?);
+        let mut departure = None;
+        let (mut head, mut outcome) = (Digest::ZERO, None);
+        workflow.each_entry(|hash, action, event| {
+            head = hash;
+            outcome = action.outcome.filter(|_| action.length.is_some());
+            if departure.is_none() {
+                let fault = fold.take(action, event).err();
+                departure = fault.map(|fault| fault.to_string());
+            }
+            Ok(())
+        })?;
+        let ended = outcome.map(|outcome| {
+            let code = outcome.code;
+            (code.as_str().to_owned(), workflow_sentence(code))
+        });
+        Ok(Self::Machine {
+            departure,
+            ended,
+            files: Vec::new(),
+            head,
+            kind,
+        })
+    }
+}
+
+/// Refuses a form that transcripts of that machine do not have.
+fn judge_form(form: ExportForm, kind: TranscriptKind, run_id: &RunId) -> Result<(), ServiceError> {
+    if form.is_of(kind) {
+        return Ok(());
+    }
+    Err(SystemFault::NoFormOf {
+        format: form.name(),
+        kind,
+        run_id: run_id.clone(),
+    }
+    .into())
 }
 
 /// True if the run has its last entry. A run that cannot be read is refused later.

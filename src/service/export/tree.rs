@@ -75,7 +75,7 @@ pub fn tree(service: &Service, asked: &str, form: ExportForm) -> Result<ExportTr
         let Some(row) = family.row(&name) else {
             continue;
         };
-        let is_made = !row.workflow || form.is_of_workflows();
+        let is_made = form.is_of(row.kind);
         let outcome = row.outcome.as_ref();
         runs.push(AboutRun {
             depth,
@@ -85,7 +85,7 @@ pub fn tree(service: &Service, asked: &str, form: ExportForm) -> Result<ExportTr
             link,
             outcome: outcome.map(|(class, code)| format!("{class} ({code})")),
             run_id: row.run_id.clone(),
-            workflow: row.workflow,
+            workflow: row.is_workflow(),
         });
     }
     // Its rows may have the end of a run that was begun after the names were read.

@@ -2,6 +2,7 @@
 
 pub mod branch;
 pub mod command;
+pub mod diff;
 pub mod escape;
 pub mod narration;
 pub mod numbers;

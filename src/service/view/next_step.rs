@@ -63,10 +63,7 @@ fn of_unfinished(service: &Service, run: &ShownRun, run_id: &RunId) -> String {
     };
     match run.status {
         Some(RunStatus::Died) => {
-            let goes_on = service.goes_on_with(run_id);
-            let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
-            let goes_on = service.brief_name(goes_on.as_str());
-            let resume = service.hint(&format!("resume {goes_on}"));
+            let resume = service.hint(&service.resume_words(run_id));
             let lost = machine.map(|machine| LostCalls::of(&run.view, machine, run.above.ends));
             let lost = lost
                 .unwrap_or_default()

@@ -79,6 +79,7 @@ mod tests {
     use crate::family::Above;
     use monolith_core::kernel::ParentRun;
     use monolith_core::message::{Digest, RunId};
+    use monolith_core::transcript::TranscriptKind;
     use monolith_host::store::RunRow;
 
     /// Runs in the order in which they were begun.
@@ -88,7 +89,7 @@ mod tests {
         for (name, parent) in runs.iter().rev() {
             let row = RunRow {
                 run_id: id(name),
-                workflow: false,
+                kind: TranscriptKind::Run,
                 contract_hash: Digest::of(b""),
                 created_unix_ms: 0,
                 epoch: 1,

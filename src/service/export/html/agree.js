@@ -1,4 +1,5 @@
-// Whether what the page shows is the state of the machine: opens the state digests of the entries. Needs the transcript's script.
+// Whether what the page shows is the state of the machine: opens the state digests of the entries, or holds the receipt of a work item
+// against them. Needs the transcript's script.
 const agreeing = (() => {
   const encoder = new TextEncoder();
   const bytesOf = (hex) => Uint8Array.from(String(hex).match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
@@ -22,10 +23,20 @@ const agreeing = (() => {
     counted.inferences += (action.effects ?? []).filter(({ kind }) => ["infer", "summarise", "sample"].includes(kind)).length;
   }
 
+  // Whether the receipt of an item states what its entries state. The machine of items has no digests of its states.
+  function agreesWithReceipt({ entries, item }) {
+    const { agent: run, before, capsule, end, is, published, receipt, tests } = item;
+    if (!receipt) return { state: "item" };
+    const shown = { capsule, end, item: is, published, run, tests, ...(before && { before }) };
+    const other = Object.keys(shown).find((name) => transcript.dump(shown[name] ?? null) !== transcript.dump(receipt[name] ?? null));
+    return other ? { state: "departs", seq: entries.at(-1).seq, text: `the receipt has another ${other} than the entries` } : { state: "item", receipt: true };
+  }
+
   // `states` are the states of the machine by the number of their entry, as the program that made the page got them from the events. One
   // is believed where the state digest of its entry names it, and nowhere else. None for a file that the page was not made of.
   return function agreeing(run, states, edges) {
     if (run.workflow) return { state: "workflow" };
+    if (run.item) return agreesWithReceipt(run);
     const departs = (seq, text) => ({ state: "departs", seq, text });
     const elsewhere = (seq) => departs(seq, `from entry ${seq} on the events lead the machine elsewhere`);
     const counted = { inferences: 0, tokens_in: 0, tokens_out: 0, tokens_cache_read: 0 };

@@ -30,16 +30,19 @@ const checking = (() => {
     if (!verifier) return items;
     const { counted, grouped } = run, length = verifier.heads.length, sealed = verifier.last.kind === "seal";
     if (verifier.head) {
-      ok(run.workflow ? `definition: hash ${verifier.contractHash}, computed again` : `contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed again`);
+      ok(run.workflow || run.item ? `${run.item ? "item with the hash of its contract" : "definition"}: hash ${verifier.contractHash}, computed again` : `contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed again`);
       ok(`chain: ${grouped(length)} entries, each canonical and chained to the one before${report.flaw && !report.outside ? " (up to the flaw)" : ""}`);
     }
     if (sealed) ok(`seal: ${verifier.heads.at(-1)[1]}, ${grouped(length)} entries, head ${transcript.hex(verifier.heads.at(-1)[0])}`);
-    if (verifier.blobs.length) ok(`blobs: ${grouped(verifier.blobs.length)}, each hashed`);
+    if (verifier.receipt) ok(`receipt: ${run.item.receiptId}, of this item, its last entry and its end`);
+    else if (verifier.blobs.length) ok(`blobs: ${grouped(verifier.blobs.length)}, each hashed`);
     if (verifier.notes.length) ok(`checkpoints: ${verifier.notes.length}, each is what the chain gives there`);
     const { agreement } = report;
     if (agreement?.state === "agrees") ok(`display: the digests of ${counted(agreement.opened, "state")} of the machine, opened; states, counters, times and outcome shown are theirs`);
     if (agreement?.state === "departs") no(`display: ${agreement.text}`);
     if (agreement?.state === "workflow") not("display: steps, states and outcome shown are what the entries state; monolith replay derives every entry of a workflow again");
+    if (agreement?.receipt) ok("display: the receipt has the item, the run, the changes, the tests and the end of the entries");
+    if (agreement?.state === "item") not("display: states, figures and admission shown are what the entries state; monolith replay derives every entry of an item again");
     if (agreement?.state === "unknown") not("display: the states of the machine are in no transcript, and this page was made of another file: it shows what the entries state");
     if (report.flaw) {
       no(`${report.outside ? report.kind : `line ${report.line}`}: ${report.flaw}`);

@@ -16,6 +16,9 @@ const familyOf = (() => {
       below.push({ runId: step.runId ?? `${run.runId}.${step.number}`, link: `step ${step.number} ${step.place}${undoes}: ${step.state}`, seq: step.seq,
         outcome: step.outcome && `${step.outcome.class} (${step.outcome.code})`, head: step.head, open: step.state === "running", none: step.end !== undefined && !step.runId });
     }
+    for (const { attempt, end, failure, head, runId, seq } of run.item?.runs ?? []) {
+      below.push({ runId, link: `attempt ${attempt}`, seq, outcome: end === undefined ? undefined : failure ?? "done", head, open: end === undefined });
+    }
     return { above, below };
   }
 

@@ -15,7 +15,7 @@
   function start(file) {
     bytes = file;
     const lines = [...transcript.lines(bytes)];
-    run = readWorkflow.isWorkflow(lines) ? readWorkflow.read(lines) : readRun(lines);
+    run = readWorkflow.isWorkflow(lines) ? readWorkflow.read(lines) : readItem.isItem(lines) ? readItem.read(lines) : readRun(lines);
     machine = charts = undefined;
     chosen = location.hash !== "";
     report = { state: "checking" };
@@ -33,70 +33,49 @@
   }
 
   // A reader begins with what was said, or with the entry that the address names.
-  const first = () => (run.workflow ? "steps" : run.talk.length && fromAddress() === undefined ? "talk" : "timeline");
+  const first = () => (run.workflow ? "steps" : run.item ? "item" : run.talk.length && fromAddress() === undefined ? "talk" : "timeline");
 
   // --- the head of the page ---
 
   function tellTop() {
     const { outcome } = run;
-    const good = outcome?.class.startsWith("COMPLETED");
-    $("outcome").replaceChildren(outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished",
+    $("outcome").replaceChildren(outcome ? safe(run.ending(outcome)) : "unfinished",
       ...(run.cause ? [make("span", { id: "cause" }, ` · ${oneLine(run.cause)}`)] : []));
-    $("outcome").className = !outcome ? "" : good ? "good" : "bad";
-    $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume continues it."
-      : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
-    const { cost, used } = run, count = (name, noun) => run.counted(Number(used[name] ?? 0), noun);
-    fill($("task"), task(), 400);
+    $("outcome").className = !outcome ? "" : run.good ? "good" : "bad";
+    $("reason").textContent = !outcome ? run.unfinished : run.sentence ?? about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
+    fill($("task"), run.task(), 400);
     fill($("answer"), run.answer ?? "", 16000);
     $("answer").hidden = !run.answer;
-    const time = `${(run.total / 1000).toFixed(3)}\u00a0s`, tokens = run.entries.at(-1)?.total ?? 0, below = Number(used.below_tokens ?? 0);
-    const facts = run.workflow
-      ? [time, count("steps", "step"), `${count("completed", "step")} completed`, used.failed ? `${run.grouped(used.failed)} failed` : "", used.compensated ? `${run.grouped(used.compensated)} compensated` : ""]
-      : [cost, time, count("turns", "turn"), count("inferences", "request"), count("calls", "call"), run.counted(tokens, "token"),
-        below ? `${run.counted(tokens + below, "token")} with the runs below` : "", safe(models())];
-    $("facts").textContent = facts.filter(Boolean).join(" · ");
-    $("origin").replaceChildren(run.workflow ? "workflow " : "run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")}`);
+    $("facts").textContent = safe(run.facts().filter(Boolean).join(" · "));
+    $("origin").replaceChildren(`${run.name} `, make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")}`);
   }
 
-  const task = () => run.workflow ? run.started.input ?? "" : [...(run.started.messages ?? [])].reverse().find((message) => message.role === "user")?.content ?? "";
-  const models = () => (run.contract.targets ?? []).map((target) => `${target.provider}/${target.model}`).join(", ");
-
   function tellTerms() {
-    const { contract } = run, parent = run.started.parent;
-    $("bound").textContent = run.workflow ? "Workflow" : "Contract";
-    $("states").hidden = Boolean(run.workflow);
-    const rows = run.workflow ? [
-      ["id", contract.id], ["file", `${String(contract.file_digest).slice(0, 16)}…`], ["steps at the top", String((contract.steps ?? []).length)],
-      ["on failure", contract.on_failure], ["comes from", parent?.run_id],
-    ] : [
-      ["id", contract.contract_id], ["hash", `${String(contract.contract_hash).slice(0, 16)}…`],
-      ["tools", `${contract.tool_policy}, ${run.words(contract.policy_decision?.grounds)}`],
-      ["exposed", contract.allowed_tools === null ? "all" : (contract.allowed_tools ?? []).join(", ") || "none"],
-      ["ends with", run.words(contract.completion)], ["strict", contract.strict_mode ? "yes" : "no"],
-      ["text before a call", contract.token_gate ? "held back" : "shown"],
-      ["models", models()],
-      ["comes from", parent && run.cameFrom(parent).replace(/^from /, "")],
-    ];
-    $("contract").replaceChildren(...rows.filter(([, value]) => value !== undefined && value !== "")
+    const stateless = Boolean(run.workflow || run.item);
+    $("bound").textContent = run.bound;
+    $("states").hidden = stateless;
+    $("contract").replaceChildren(...run.terms().filter(([, value]) => value !== undefined && value !== "")
       .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, safe(value))]));
     $("budgets").replaceChildren(...run.limits.map(({ name, used, limit }) => make("div", { class: "budget" },
       make("div", {}, make("span", {}, name), make("span", {}, limit === null ? run.grouped(used) : `${run.grouped(used)} of ${run.grouped(limit)}`)),
       limit === null ? null : draw.bar(used, limit))),
     ...(run.waited ? [make("p", { class: "sub" }, `and ${run.grouped(run.waited)} ms of waiting for approvals, which no timeout counts`)] : []));
-    if (run.workflow) return;
+    if (stateless) return;
     machine = draw.machine(about.edges, run.entries);
     $("machine").replaceChildren(machine.svg);
   }
 
-  // The steps of a workflow, and the runs above and below; a tab is there where there is something to show.
+  // The steps of a workflow, the work item, and the runs above and below; a tab is there where there is something to show.
   function tellKin() {
     const beside = bytes === own ? about.tree ?? [] : [];
     const files = new Map(beside.map((one) => [one.run_id, one.file]));
     const link = (runId) => (files.get(runId) ? make("a", { href: files.get(runId) }, `run ${safe(runId)}`) : `run ${safe(runId)}`);
     const kin = familyOf(run, beside, jump);
-    const shows = { steps: Boolean(run.workflow), calls: !run.workflow, talk: !run.workflow, family: Boolean(kin) };
+    const isRun = !run.workflow && !run.item;
+    const shows = { steps: Boolean(run.workflow), item: Boolean(run.item), calls: isRun, talk: isRun, family: Boolean(kin) };
     for (const [name, shown] of Object.entries(shows)) document.querySelector(`[data-tab="${name}"]`).hidden = !shown;
     $("steps").replaceChildren(...(run.workflow ? stepGraph(run, jump, link) : []));
+    $("item").replaceChildren(...(run.item ? itemView.view(run, about.files ?? [], jump) : []));
     $("family").replaceChildren(...(kin ?? []));
   }
 
@@ -187,7 +166,7 @@
     if (next) select(next.seq);
   }
 
-  const TABS = { "#view=timeline": "timeline", "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check", "#view=runs": "family", "#view=steps": "steps" };
+  const TABS = { "#view=timeline": "timeline", "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check", "#view=runs": "family", "#view=steps": "steps", "#view=item": "item" };
   const fromAddress = () => (/^#entry-\d+$/.test(location.hash) ? Number(location.hash.slice(7)) : undefined);
 
   // --- one entry ---
@@ -195,7 +174,7 @@
   function inspect(entry) {
     const { action, event } = entry, value = event?.event?.value;
     const facts = [
-      ["turn, attempt", run.workflow ? "" : `${action.step_id}, ${action.attempt}`],
+      ["turn, attempt", action.step_id === undefined ? "" : `${action.step_id}, ${action.attempt}`],
       ["rule", action.predicate && `${action.predicate.item}: ${run.words(action.predicate.name)}`],
       ["note", action.note], ["model", model(action.target)],
       ["context", action.context && `${run.grouped(action.context.projected)} of ${run.grouped(action.context.limit)} tokens`],
@@ -215,7 +194,8 @@
     for (const call of run.calls.values()) if (call.seq === entry.seq || call.end === entry.seq) inside.push(callCard(call, entry.seq));
     const panes = [];
     if (event) panes.push(pane("Event", "canonical, hashed", JSON.stringify(event, null, 2), { exact: JSON.stringify(event), json: true }));
-    for (const [hash, need, name] of event && !run.workflow ? transcript.blobNames(event.event ?? {}) : []) {
+    const named = run.item ? transcript.testedBlob : transcript.blobNames;
+    for (const [hash, need, name] of event && !run.workflow ? named(event.event ?? {}) : []) {
       // What was erased is said first: it is what somebody looks for and does not find.
       if (need !== "request") panes[run.stones.has(hash) ? "unshift" : "push"](blob(hash, need, name));
     }
@@ -240,7 +220,7 @@
   // The bytes as they came, beside what was made of them.
   function blob(hash, need, name) {
     const encoded = run.blobs.get(hash), short = `${String(hash).slice(0, 12)}…`;
-    const title = { raw_hash: "Raw bytes", full: "Whole result", blob: "Resource", withheld: "Text held back" }[name];
+    const title = { raw_hash: "Raw bytes", full: "Whole result", blob: "Resource", withheld: "Text held back", output_blob: "Output of the tests" }[name];
     if (encoded === undefined) {
       const stone = run.stones.get(hash);
       if (stone) return pane(title, `erased, ${short}`, erased(stone), {});
@@ -408,7 +388,7 @@
     // The flaw is what the reader must see first, unless the address or the reader asks for something else.
     const departed = !report.flaw && report.agreement?.state === "departs" && run.entries.find((entry) => entry.seq === report.agreement.seq);
     const flawed = departed || report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
-    if ((report.flaw || departed) && !chosen && tab === "talk") openTab("timeline");
+    if ((report.flaw || departed) && !chosen && ["item", "talk"].includes(tab)) openTab("timeline");
     if (flawed && !chosen) select(flawed.seq, { quiet: true });
     else if (selected >= 0) select(selected, { quiet: true });
     if (report.flaw) $("reason").textContent = report.outside
@@ -480,7 +460,7 @@
     "/": () => { openTab("timeline"); $("find").focus(); }, "?": () => $("keys").showModal(),
     f: () => { filter = { all: "decisions", decisions: "trouble", trouble: "all" }[filter]; list(); },
     1: () => openTab("talk"), 2: () => openTab("timeline"), 3: () => openTab("calls"), 4: () => openTab("check"),
-    5: () => openTab("family"), 6: () => openTab("steps"),
+    5: () => openTab("family"), 6: () => openTab("steps"), 7: () => openTab("item"),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;

@@ -10,33 +10,41 @@ use serde::Serialize;
 use sha2::{Digest as Sha2Digest, Sha256};
 
 use crate::error::ServiceError;
+use crate::text::diff::Hunk;
+use crate::view::item::{LeftOut, ShownChange};
 use monolith_core::kernel::{EDGES, State};
 use monolith_core::message::{Digest, RunId};
+use monolith_core::work::WorkPath;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// In the order in which each needs those before it.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 15] = [
     include_str!("blake3.js"),
+    include_str!("notes.js"),
     include_str!("transcript.js"),
     include_str!("trust.js"),
     include_str!("run.js"),
     include_str!("workflow.js"),
+    include_str!("item.js"),
     include_str!("agree.js"),
     include_str!("draw.js"),
     include_str!("parts.js"),
     include_str!("steps.js"),
+    include_str!("changes.js"),
     include_str!("family.js"),
     include_str!("check.js"),
     include_str!("page.js"),
 ];
 
-/// The data of the page besides the transcript: tables of this build, and the states of the machine. The page believes only
-/// states that the state digest of their entry names.
+/// The data of the page besides the transcript: tables of this build, the states of the machine, and changed contents. The page believes only
+/// states that the state digest of their entry names, and contents whose hashes the entries state.
 #[derive(Serialize)]
 struct About {
     build: &'static str,
     edges: Vec<AboutEdge>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<AboutFile>,
     sentences: BTreeMap<String, &'static str>,
     states: BTreeMap<u64, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -64,11 +72,44 @@ pub struct AboutRun {
     pub workflow: bool,
 }
 
+/// The changed content of a path of a work item.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AboutFile {
+    /// The text before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
+    /// The changes that lead from the text before to that after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hunks: Option<Vec<Hunk>>,
+    path: WorkPath,
+    /// The reason that the page lacks both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+impl AboutFile {
+    /// Returns the changed content; `None` if the content stays.
+    pub(crate) fn of(change: ShownChange) -> Option<Self> {
+        let hunks = change.diff.map(|diff| diff.hunks);
+        if hunks.is_none() && change.left_out.is_none() {
+            return None;
+        }
+        Some(Self {
+            before: hunks.is_some().then_some(change.text_before),
+            hunks,
+            path: change.path,
+            reason: change.left_out.map(LeftOut::words),
+        })
+    }
+}
+
 /// The result of folding the run, for its page.
 #[derive(Default)]
 pub(crate) struct Folded {
     /// The code of how it ended and its sentence, where that could be read.
     pub(crate) ended: Option<(String, &'static str)>,
+    /// The changed contents of a work item.
+    pub(crate) files: Vec<AboutFile>,
     /// The machine's state after each step, as text, by the number of the step's last entry.
     pub(crate) states: BTreeMap<u64, String>,
     /// The runs that are exported together, each after the one above it; empty if it is this one alone.
@@ -135,6 +176,7 @@ fn policy(script: &str) -> String {
 fn about(folded: Folded) -> Result<String, ServiceError> {
     let Folded {
         ended,
+        files,
         states,
         tree,
     } = folded;
@@ -146,6 +188,7 @@ fn about(folded: Folded) -> Result<String, ServiceError> {
     let about = About {
         build: env!("CARGO_PKG_VERSION"),
         edges: edges.collect(),
+        files,
         sentences: ended.into_iter().collect(),
         states,
         tree,
@@ -163,6 +206,7 @@ mod tests {
         let mut out = Vec::new();
         let folded = Folded {
             ended: Some(("final_message".to_owned(), "<")),
+            files: Vec::new(),
             states: BTreeMap::from([(0, "<".to_owned())]),
             tree: Vec::new(),
         };

@@ -6,12 +6,17 @@ use std::{fs, slice};
 
 use serde_json::{Value, json};
 
-const SOURCES: [&str; 5] = [
+use crate::text::diff::LineDiff;
+use monolith_core::message::Digest;
+
+const SOURCES: [&str; 7] = [
     include_str!("blake3.js"),
+    include_str!("notes.js"),
     include_str!("transcript.js"),
     include_str!("run.js"),
     include_str!("draw.js"),
     include_str!("parts.js"),
+    include_str!("changes.js"),
 ];
 const PAGE: &str = include_str!("page.html");
 
@@ -116,13 +121,43 @@ fn a_clipped_text_says_how_much_is_shown_and_a_duration_has_its_units() {
     assert_eq!(read, expect);
 }
 
+/// A page may bring any contents: only those are drawn whose hashes the entries state.
+#[test]
+fn a_diff_is_bound_to_the_hashes_of_both_contents() {
+    let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
+    let node = |text: &str| json!({"kind": "file", "value": {"content": digest(text), "mode": 420, "size": 0}});
+    let hunks = |before: &str, after: &str| LineDiff::between(before, after).hunks;
+    let (old, new) = ("one\ntwo\n", "one\n2");
+    let cases = json!([
+        [{"before": node(old), "after": node(new)}, {"before": old, "hunks": hunks(old, new)}],
+        [{"after": node(new)}, {"before": "", "hunks": hunks("", new)}],
+        [{"before": node(old)}, {"before": old, "hunks": hunks(old, "")}],
+        [{"before": node(old), "after": node(new)}, {"before": old, "hunks": hunks(old, "one\n3")}],
+        [{"before": node(old), "after": node(new)}, {"before": "one\n", "hunks": hunks("one\n", new)}],
+        [{"before": node(old), "after": node(new)}, {"before": old, "hunks": [{"old_offset": 9, "lines": []}]}],
+        [{"before": node(old), "after": node(new)}, {"before": old, "hunks": [{}]}],
+        [{"after": node(new)}, {"before": old, "hunks": hunks(old, new)}],
+    ]);
+    let script = format!(
+        "console.log(JSON.stringify({cases}.map(([change, file]) => itemView.isBound(change, file))));"
+    );
+    let Some(text) = printed(&script, &[]) else {
+        return;
+    };
+    let read: Value = serde_json::from_str(&text).unwrap();
+    let expect = json!([true, true, true, false, false, false, false, false]);
+    assert_eq!(read, expect);
+}
+
 #[test]
 fn the_conversation_is_the_first_view_of_a_run() {
     let tabs = PAGE.split("data-tab=\"").skip(1);
     let tabs: Vec<&str> = tabs.map(|tab| tab.split('"').next().unwrap()).collect();
-    // The steps of a workflow are hidden where there are none.
+    // The steps of a workflow and the work item are hidden where there are none.
     assert_eq!(
         tabs,
-        ["steps", "talk", "timeline", "calls", "check", "family"]
+        [
+            "steps", "item", "talk", "timeline", "calls", "check", "family"
+        ]
     );
 }

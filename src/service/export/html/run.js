@@ -203,6 +203,33 @@ const readRun = (() => {
     return priced ? `$${(micro / 1e6).toFixed(4)}` : "cost unknown";
   }
 
+  // What the head and the terms of the page say of a run. Each is read when it is shown: what is no contract breaks nothing else.
+  function heading(run) {
+    const { contract } = run, models = () => (contract.targets ?? []).map((target) => `${target.provider}/${target.model}`).join(", ");
+    return {
+      name: "run", bound: "Contract", unfinished: "The run is in progress, or its process died; monolith resume continues it.",
+      ending: ({ class: ended, code }) => `${words(ended).toLowerCase()}: ${words(code)}`,
+      good: Boolean(run.outcome?.class.startsWith("COMPLETED")),
+      task: () => [...(run.started.messages ?? [])].reverse().find((message) => message.role === "user")?.content ?? "",
+      facts: () => {
+        const count = (name, noun) => counted(number(run.used[name]), noun), tokens = run.entries.at(-1)?.total ?? 0, below = number(run.used.below_tokens);
+        return [run.cost, spent(run), count("turns", "turn"), count("inferences", "request"), count("calls", "call"), counted(tokens, "token"),
+          below ? `${counted(tokens + below, "token")} with the runs below` : "", models()];
+      },
+      terms: () => [
+        ["id", contract.contract_id], ["hash", `${String(contract.contract_hash).slice(0, 16)}…`],
+        ["tools", `${contract.tool_policy}, ${words(contract.policy_decision?.grounds)}`],
+        ["exposed", contract.allowed_tools === null ? "all" : (contract.allowed_tools ?? []).join(", ") || "none"],
+        ["ends with", words(contract.completion)], ["strict", contract.strict_mode ? "yes" : "no"],
+        ["text before a call", contract.token_gate ? "held back" : "shown"],
+        ["models", models()],
+        ["comes from", run.started.parent && cameFrom(run.started.parent).replace(/^from /, "")],
+      ],
+    };
+  }
+
+  const spent = ({ total }) => `${(total / 1000).toFixed(3)}\u00a0s`;
+
   return function readRun(lines) {
     const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {} };
     const open = new Map();
@@ -339,6 +366,6 @@ const readRun = (() => {
     run.time = collapsed(run);
     run.cost = costOf(used, contract);
     run.sealed = run.entries.at(-1)?.action.kind === "seal";
-    return Object.assign(run, { cameFrom, collapsed, grouped, counted, words });
+    return Object.assign(run, { cameFrom, collapsed, grouped, counted, spent, words }, heading(run));
   };
 })();

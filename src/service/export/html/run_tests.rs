@@ -12,8 +12,9 @@ use crate::text::narration::Transition;
 use monolith_core::kernel::{Outcome, State};
 use monolith_core::view::{Activity, Entry, RunView, Step};
 
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 4] = [
     include_str!("blake3.js"),
+    include_str!("notes.js"),
     include_str!("transcript.js"),
     include_str!("run.js"),
 ];

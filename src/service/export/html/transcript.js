@@ -1,11 +1,16 @@
-// Reads a transcript and verifies it, after docs/audit/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
+// Reads a transcript and verifies it, after docs/audit/transcript-format.md alone. Needs notes.js; knows nothing of the page.
 const transcript = (() => {
+  const { Flaw, dump, encoder, fromBase64, hex, hold, readAnswer, readNote, readTombstone, toBase64 } = notes;
   // Where the tools of a server come from, and the prefix of their own names, by the kind of the server.
   const OFFERS = {
     agents: () => ["agent", "agent__"], builtin: () => ["builtin", ""], mcp: (name) => [`mcp:${name}`, `${name}__`],
     openapi: (name) => [`openapi:${name.replace(/^rest__/, "")}`, `${name}_`], rest: (name) => [`rest:${name.replace(/^rest__/, "")}`, "rest__"],
   };
   const STATES = ["PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"];
+  const ITEM_ENDS = ["success", "failure", "denied", "timeout"];
+  const ITEM_STATES = ["blocked", "queued", "running", "testing", "publishing", "rolled_back", ...ITEM_ENDS];
+  // The machines, by the format of the document that a transcript is bound to.
+  const MACHINES = new Map([["monolith-contract/1", "run"], ["monolith-workflow/1", "workflow"], ["monolith-work/1", "item"]]);
 
   // The keys of every object, `?` for those that may be left out; a row is named by the key that its object stands
   // under, or by its kind.
@@ -84,44 +89,7 @@ const transcript = (() => {
   // The keys that may have no value.
   const NULLABLE = new Set(["event", "raw_hash", "canonical_message", "failure_code"]);
 
-  const encoder = new TextEncoder();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const toBase64 = (bytes) => {
-    let text = "";
-    for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-    return btoa(text);
-  };
-  const fromBase64 = (text) => {
-    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-    const packed = atob(text), bytes = new Uint8Array(packed.length);
-    for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
-    return bytes;
-  };
-
-  class Flaw extends Error {
-    constructor(text, kind = "tampered") {
-      super(text);
-      this.kind = kind;
-    }
-  }
-  function hold(condition, text, kind) {
-    if (!condition) throw new Flaw(typeof text === "function" ? text() : text, kind);
-  }
-
-  // The canonical text of RFC 8785, which is JavaScript's own but for the order of keys.
-  function dump(value, depth = 1) {
-    if (typeof value === "string") {
-      hold(!/\p{Surrogate}/u.test(value), "half a character in a string");
-      return JSON.stringify(value);
-    }
-    if (value === null || typeof value !== "object") return JSON.stringify(value);
-    hold(depth <= 128, "nested too deep");
-    if (Array.isArray(value)) return `[${value.map((item) => dump(item, depth + 1)).join(",")}]`;
-    const members = Object.keys(value).sort().map((key) => `${dump(key)}:${dump(value[key], depth + 1)}`);
-    return `{${members.join(",")}}`;
-  }
-
   function without(object, ...left) {
     return Object.fromEntries(Object.entries(object).filter(([key]) => !left.includes(key)));
   }
@@ -184,6 +152,12 @@ const transcript = (() => {
     }
   }
 
+  // The same of an event of a work item: the output of its tests.
+  function* testedBlob({ kind, value }) {
+    const name = kind === "tested" ? value?.output_blob : undefined;
+    if (FITS.hash(name)) yield [name, "needed", "output_blob"];
+  }
+
   // The limit that a line passes, if it does; found before anything is built from it.
   function tooLarge(raw) {
     if (raw.length > 2 ** 27) return "longer than 128 MiB";
@@ -227,60 +201,8 @@ const transcript = (() => {
     }
   }
 
-  // A signed note: its text, and the signatures below it.
-  function readNote(whole, what = "note") {
-    const cut = whole.lastIndexOf("\n\n"), below = whole.slice(cut + 2);
-    hold(cut >= 0 && below.endsWith("\n"), `${what}: no signed note`);
-    hold(encoder.encode(whole).length <= 65536 && !/[\0-\x09\x0b-\x1f]/.test(whole), `${what}: too long, or a control character in it`);
-    const signatures = below.slice(0, -1).split("\n").map((line) => {
-      const found = /^— ([^\p{White_Space}+]+) ([A-Za-z0-9+/]+=*)$/u.exec(line);
-      hold(found, `${what}: no signed note`);
-      let signature = new Uint8Array();
-      try {
-        signature = fromBase64(found[2]);
-      } catch {
-        // Too short below.
-      }
-      hold(signature.length > 4 && toBase64(signature) === found[2], `${what}: no signature`);
-      return { name: found[1], id: hex(signature.subarray(0, 4)), bytes: signature.slice(4) };
-    });
-    hold(signatures.length <= 64, `${what}: more than 64 signatures`);
-    return { text: whole.slice(0, cut + 1), bytes: encoder.encode(whole.slice(0, cut + 1)), signatures };
-  }
-
-  // What a tombstone states, and who signed it.
-  function readTombstone(whole) {
-    const note = readNote(whole, "tombstone");
-    const form = /^monolith tombstone v1\nrun ([^\n]+)\nblob ([0-9a-f]{64})\nreason ("[^\n]*")\ntime (0|[1-9][0-9]*)\n$/.exec(note.text);
-    hold(form, "tombstone: not in its form");
-    const [, runId, name, stated, time] = form;
-    let reason;
-    try {
-      reason = JSON.parse(stated);
-    } catch {
-      throw new Flaw("tombstone: its reason is no text");
-    }
-    const exact = typeof reason === "string" && dump(reason) === stated && encoder.encode(reason).length <= 1024;
-    hold(exact && Number.isSafeInteger(Number(time)), "tombstone: not in its form");
-    return { runId, name, reason, time: Number(time), note };
-  }
-
-  // What a person's answer that is signed says: the text under the signature, and by which key.
-  function readAnswer(answer, allowed, first) {
-    const hash = (key) => (Object.hasOwn(answer, key) ? hex(blake3.hash(encoder.encode(answer[key]))) : "-");
-    const written = ["content", "proposal", "reason"].map((key) => `${key} ${hash(key)}\n`).join("");
-    const decision = allowed ? "allowed" : "denied";
-    const text = `monolith/answer/1\nrun ${first}\ncall ${answer.call}\narguments ${answer.arguments_hash}\n${decision}\n${written}`;
-    const { key, signature: encoded } = answer.answerer;
-    let signature = new Uint8Array();
-    try {
-      signature = fromBase64(encoded);
-    } catch {
-      // Too short below.
-    }
-    hold(signature.length === 64 && toBase64(signature) === encoded, "answerer: no signature");
-    return { key, signature, bytes: encoder.encode(text) };
-  }
+  // The hash of the document that a work item is bound to, from its start or its receipt.
+  const boundTo = ({ contract_hash, item }) => hex(blake3.hash(encoder.encode(dump({ contract_hash, format: "monolith-work/1", item }))));
 
   // Takes lines in order; throws a Flaw at the first that does not hold. With `open`, a run may lack its seal.
   class Verifier {
@@ -316,16 +238,18 @@ const transcript = (() => {
     header(record) {
       const { contract } = record;
       const formats = `${record.format}, ${contract?.format}`;
-      this.workflow = contract?.format === "monolith-workflow/1";
-      const known = ["monolith-transcript/1, monolith-contract/1", "monolith-transcript/1, monolith-workflow/1"];
-      hold(known.includes(formats), `unknown format: ${formats}`, "unknown version");
+      const machine = MACHINES.get(contract?.format);
+      hold(record.format === "monolith-transcript/1" && machine, `unknown format: ${formats}`, "unknown version");
+      Object.assign(this, { item: machine === "item", workflow: machine !== "run" });
       checkKeys({ ...record, contract: "" }, "header");
       hold(/^[a-z0-9][a-z0-9._-]{0,63}$/.test(record.run_id), "run_id: not one");
       this.runId = record.run_id;
       if (this.workflow) {
-        // A workflow is bound to its definition, which states no hash of itself.
+        const keys = Object.keys(contract).sort().join();
+        hold(!this.item || keys === "contract_hash,format,item", "contract: its keys are contract_hash, format, item");
+        // A workflow is bound to its definition, an item to itself with its contract; neither states its hash.
         this.contract = blake3.hash(encoder.encode(dump(contract)));
-        Object.assign(this, { contractHash: hex(this.contract), contractId: String(contract.id), last: { kind: "", to: "RUNNING" } });
+        Object.assign(this, { contractHash: hex(this.contract), contractId: String((contract.item ?? contract).id), last: { kind: "", to: "RUNNING" } });
         this.head = this.genesis = derive("genesis", this.contract, encoder.encode(this.runId));
         return;
       }
@@ -360,7 +284,10 @@ const transcript = (() => {
     entry(record, text) {
       if (this.workflow) hold(Object.keys(record).join() === "action,event,hash,seq" && isObject(record.action), "entry: its keys are action, event, hash, seq");
       else checkKeys(record, "entry");
-      const { action } = record, last = this.last, length = this.heads.length;
+      const { action } = record, length = this.heads.length;
+      // The dependencies of an item decide in which state it begins.
+      if (this.item && length === 0) this.last = { kind: "", to: action.to };
+      const last = this.last;
       const event = record.event?.event ?? {};
       hold(this.blobs.length + this.stones.length + this.notes.length === 0, "an entry behind the entries");
       hold(record.seq === length && action.seq === length, `seq: expected ${length}`);
@@ -377,7 +304,8 @@ const transcript = (() => {
       if (length === 0) {
         const begins = this.workflow ? "started" : "run_started";
         hold(event.kind === begins, `event: not ${begins}`);
-        const { run_id: runId } = event.value, contractHash = event.value[this.workflow ? "definition_hash" : "contract_hash"];
+        const runId = event.value[this.item ? "work_id" : "run_id"];
+        const contractHash = this.item ? boundTo(event.value) : event.value[this.workflow ? "definition_hash" : "contract_hash"];
         if (runId !== this.runId) {
           const genesis = derive("genesis", this.contract, encoder.encode(runId));
           // The chain holds under that name: it is the header that is wrong.
@@ -393,18 +321,20 @@ const transcript = (() => {
       }
       const seal = action.kind === "seal";
       hold((action.kind === "start") === (length === 0), "kind: entry 0 is the start, and no other");
-      hold(this.workflow || STATES.includes(action.to), "to: no state");
-      hold(last.kind !== "seal" && seal === (last.to === "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does");
+      hold(this.item ? ITEM_STATES.includes(action.to) : this.workflow || STATES.includes(action.to), "to: no state");
+      const ends = this.item ? ITEM_ENDS.includes(action.to) : last.to === "TERMINATE";
+      hold(last.kind !== "seal" && seal === ends, "kind: one seal follows TERMINATE, or ends a work item, and nothing else does");
       hold(action.from === last.to && (this.workflow || action.step_id >= last.step_id), "from or step_id: not after the entry before");
       hold(action.length === (seal ? length + 1 : undefined), "length: the number of entries, on the seal alone");
-      const words = action.outcome ? `${action.outcome.class} ${action.outcome.code}` : "A a";
-      hold(/^[A-Z_]+ [a-z_]+$/.test(words), "outcome: no class and code");
+      const outcome = this.item ? seal && { class: action.end?.status, code: action.from } : action.outcome;
+      const words = outcome ? `${outcome.class} ${outcome.code}` : "open";
+      hold(!outcome || (this.item ? /^[a-z]+ [a-z_]+$/ : /^[A-Z_]+ [a-z_]+$/).test(words), "outcome: no class and code");
       const decided = last.outcome && action.outcome && dump(last.outcome) === dump(action.outcome);
-      hold(!seal || (action.to === "TERMINATE" && decided), "outcome: not as decided");
+      hold(!seal || (this.item ? outcome.class === action.to : action.to === "TERMINATE" && decided), "outcome: not as decided");
       this.last = action;
-      this.heads.push([this.head, seal ? `${action.outcome.class} ${action.outcome.code}` : "open"]);
-      // What the steps of a workflow name is in their own runs.
-      for (const [name, need] of this.workflow ? [] : blobNames(event)) {
+      this.heads.push([this.head, seal ? words : "open"]);
+      // What the steps of a workflow and the run of an item name is in their own runs.
+      for (const [name, need] of this.item ? testedBlob(event) : this.workflow ? [] : blobNames(event)) {
         const needs = this.named.get(name) ?? this.named.set(name, { seq: length }).get(name);
         needs[need] ??= this.line;
       }
@@ -415,7 +345,10 @@ const transcript = (() => {
       this.endEntries();
       const { blob: name, bytes } = record;
       const before = this.blobs.at(-1) ?? "";
-      hold(this.named.has(name) && name > before && this.stones.length + this.notes.length === 0, "blob: named by no entry, or not in its place");
+      const needs = this.named.get(name);
+      // No entry can name the receipt of an item, which names the last entry.
+      const isReceipt = !needs && this.item && this.last.kind === "seal" && this.receipt === undefined;
+      hold((needs || isReceipt) && name > before && this.stones.length + this.notes.length === 0, "blob: named by no entry, or not in its place");
       let data;
       try {
         data = fromBase64(bytes);
@@ -425,8 +358,25 @@ const transcript = (() => {
       hold(toBase64(data) === bytes, "bytes: not in canonical base64");
       const found = hex(blake3.hash(data));
       hold(found === name, () => `bytes: their hash is ${found}, not ${name}`);
-      this.named.get(name).here = true;
+      if (needs) needs.here = true;
+      else this.takeReceipt(data);
       this.blobs.push(name);
+    }
+
+    takeReceipt(data) {
+      let text, receipt;
+      try {
+        text = decoder.decode(data);
+        receipt = JSON.parse(text);
+      } catch {
+        throw new Flaw("receipt: no JSON in UTF-8");
+      }
+      hold(isObject(receipt) && dump(receipt) === text, "receipt: not an object in canonical form");
+      hold(receipt.format === "monolith-work-receipt/1", () => `receipt: unknown format: ${receipt.format}`, "unknown version");
+      const stated = [receipt.work_id, receipt.work_head, boundTo(receipt), receipt.end?.status];
+      const ours = [this.runId, hex(this.head), this.contractHash, this.last.to];
+      hold(dump(stated.map(String)) === dump(ours), "receipt: of another item, or of another end of it");
+      this.receipt = receipt;
     }
 
     tombstone(record) {
@@ -483,8 +433,9 @@ const transcript = (() => {
         this.line = first;
         throw new Flaw("a blob that this entry names is missing", "incomplete");
       }
+      hold(!this.item || this.receipt || this.last.kind !== "seal", "the receipt of the item is missing", "incomplete");
     }
   }
 
-  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, keyed, lines, readNote, readTombstone, toBase64 };
+  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, keyed, lines, readNote, readTombstone, testedBlob, toBase64 };
 })();

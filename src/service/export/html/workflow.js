@@ -38,7 +38,7 @@ const readWorkflow = (() => {
   }
 
   function read(lines) {
-    const { collapsed, grouped, counted, words } = readRun([]);
+    const { collapsed, ending, grouped, counted, spent, words } = readRun([]);
     const run = { workflow: true, entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {}, steps: new Map() };
     let at = 0;
     const take = (line) => {
@@ -93,9 +93,16 @@ const readWorkflow = (() => {
     const ends = contract.steps?.at(-1), answers = [...run.steps.values()].findLast((step) => step.place === ends?.id);
     const outcome = last?.action.outcome;
     const failed = outcome && outcome.class !== "COMPLETED" && run.entries.find(({ event, tone }) => event && tone === "bad");
+    const count = (name, noun) => counted(number(used[name]), noun);
     return Object.assign(run, {
+      name: "workflow", bound: "Workflow", unfinished: "The workflow is in progress, or its process died; monolith resume continues it.",
+      ending, good: Boolean(outcome?.class.startsWith("COMPLETED")), task: () => run.started.input ?? "",
+      facts: () => [spent(run), count("steps", "step"), `${count("completed", "step")} completed`, used.failed ? `${grouped(used.failed)} failed` : "",
+        used.compensated ? `${grouped(used.compensated)} compensated` : ""],
+      terms: () => [["id", contract.id], ["file", `${String(contract.file_digest).slice(0, 16)}…`], ["steps at the top", String((contract.steps ?? []).length)],
+        ["on failure", contract.on_failure], ["comes from", run.started.parent?.run_id]],
       cause: failed ? failed.said : "", time: collapsed({ spans: run.spans, total: at }),
-      lanes: { model: "prompts and agents", tool: "tools" }, outcome, used, total: at, waited: 0, sealed: last?.action.kind === "seal", cost: "", grouped, counted, words,
+      lanes: { model: "prompts and agents", tool: "tools" }, outcome, used, total: at, waited: 0, sealed: last?.action.kind === "seal", grouped, counted, words,
       answer: outcome?.class === "COMPLETED" && answers?.state === "done" ? answers.text : undefined,
       cameFrom: ({ run_id: id }) => `from ${id}`,
     });
