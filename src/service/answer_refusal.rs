@@ -67,12 +67,7 @@ impl AnswerRefusal {
             Self::QuestionGone => "continues without one",
             Self::Ends | Self::Stopping => "ends it",
         };
-        let goes_on = service.goes_on_with(run_id);
-        let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
-        let name = service.brief_name(goes_on.as_str());
-        Some(format!(
-            "`{}` {does}",
-            service.hint(&format!("resume {name}"))
-        ))
+        let resume = service.hint(&service.resume_words(run_id));
+        Some(format!("`{resume}` {does}"))
     }
 }

@@ -43,7 +43,7 @@ pub fn run_of_agent(service: &Service, run: &str) -> Result<Option<RunOfAgent>, 
         return Ok(None);
     };
     let lineage = reader.lineage(&run)?;
-    let Some(lineage) = lineage.filter(|own| own.is_below() && !own.is_workflow) else {
+    let Some(lineage) = lineage.filter(|own| own.is_below() && !own.is_step()) else {
         return Ok(None);
     };
     let begun = reader.invocation(&run)?;
@@ -63,7 +63,7 @@ pub fn not_continued(service: &Service, run: &str) -> Result<Option<InputFault>,
         return Ok(None);
     };
     let lineage = reader.lineage(&run_id)?.filter(Lineage::is_below);
-    let Some(lineage) = lineage.filter(|own| own.is_workflow) else {
+    let Some(lineage) = lineage.filter(Lineage::is_workflow) else {
         return Ok(None);
     };
     if reader.invocation(&run_id)?.is_some() {
@@ -86,7 +86,7 @@ pub fn is_continued(service: &Service, run_id: &RunId, lineage: Option<&Lineage>
     };
     let reader = service.reader().ok().flatten();
     let begun = || reader.and_then(|reader| reader.invocation(run_id).ok().flatten());
-    lineage.is_workflow && begun().is_some()
+    lineage.is_step() && begun().is_some()
 }
 
 /// Returns the alternative to continuing an agent's run: a run under the agent's file, if that can run alone; else the first

@@ -35,6 +35,7 @@ pub mod system;
 pub mod transcript;
 pub mod trust;
 pub mod undo;
+pub mod work;
 
 pub(crate) use crate::error::advice::Advice;
 pub(crate) use crate::error::agent::AgentFault;
@@ -48,6 +49,7 @@ pub(crate) use crate::error::system::SystemFault;
 pub(crate) use crate::error::transcript::TranscriptFault;
 pub(crate) use crate::error::trust::TrustFault;
 pub(crate) use crate::error::undo::UndoFault;
+pub(crate) use crate::error::work::WorkFault;
 
 /// The error of a command. Completes "failed to …" where it does not stand alone.
 ///
@@ -85,6 +87,9 @@ pub enum ServiceError {
     /// The file changes of a run were not reverted.
     #[error(transparent)]
     Undo(#[from] UndoFault),
+    /// Work items.
+    #[error(transparent)]
+    Work(#[from] WorkFault),
     /// There was no login at a tool server.
     #[error(transparent)]
     Login(#[from] LoginRefused),
@@ -185,10 +190,12 @@ impl ServiceError {
             Self::Input(_) => ErrorCode::Usage,
             Self::System(SystemFault::Panic { .. }) => ErrorCode::Internal,
             Self::System(
-                SystemFault::AnswerUnwritten { .. } | SystemFault::ResultsUnwritten { .. },
+                SystemFault::AnswerUnwritten { .. }
+                | SystemFault::ItemsUnwritten { .. }
+                | SystemFault::ResultsUnwritten { .. },
             )
             | Self::Output(_) => ErrorCode::Output,
-            Self::System(_) => ErrorCode::System,
+            Self::System(_) | Self::Work(_) => ErrorCode::System,
             Self::Agent(_) => ErrorCode::Agent,
             Self::Undo(_) => ErrorCode::Undo,
             Self::Login(_) => ErrorCode::Login,
@@ -232,6 +239,7 @@ impl ServiceError {
             Self::GetModel(fault) => fault,
             Self::Corpus(fault) => fault,
             Self::System(fault) => fault,
+            Self::Work(fault) => fault,
             Self::Output(fault) => fault,
         }
     }

@@ -34,7 +34,7 @@ pub struct Family {
 pub struct Above {
     /// The run that began it.
     pub parent: ParentRun,
-    /// True if that is a workflow, and this run a step of it.
+    /// True if that is a workflow or a work item, and this run a step of it.
     pub is_step: bool,
 }
 
@@ -233,7 +233,7 @@ impl Family {
 
 /// Returns the origin of a run from its first entry; `None` if it has none or cannot be read.
 fn above(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Above>, StoreError> {
-    if row.workflow {
+    if row.is_workflow() {
         let parent = fork_parent(reader, &row.run_id)?;
         return Ok(parent.map(|parent| Above {
             is_step: false,
@@ -246,7 +246,7 @@ fn above(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Above>, StoreE
         !found.is_below() || found.found != ParentFound::NoSuchEntry && found.names(&row.run_id)
     });
     Ok(lineage.map(|found| Above {
-        is_step: found.is_workflow && found.parent.call.is_none(),
+        is_step: found.is_step() && found.parent.call.is_none(),
         parent: found.parent,
     }))
 }

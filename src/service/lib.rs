@@ -66,6 +66,9 @@ pub mod untrusted;
 pub mod verify;
 pub mod view;
 pub mod waiting_call;
+#[cfg(unix)]
+pub mod work;
+pub mod work_entries;
 pub mod workflow;
 pub mod workflow_entries;
 

@@ -9,7 +9,7 @@ use crate::error::transcript::TranscriptFault;
 use crate::service::Service;
 use crate::source::each_line;
 use monolith_core::adapter::Adapter;
-use monolith_core::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
+use monolith_core::contract::{CONTRACT_FORMAT, RECEIPT_FORMAT, SEMANTICS_VERSION};
 use monolith_core::message::check_version;
 use monolith_core::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 use monolith_host::store::{
@@ -44,6 +44,7 @@ pub fn formats() -> Vec<Format> {
     vec![
         same("contract", CONTRACT_FORMAT),
         same("transcript", TRANSCRIPT_FORMAT),
+        same("receipt", RECEIPT_FORMAT),
         same("adapter", &adapters),
         same("semantics", &semantics),
         Format {

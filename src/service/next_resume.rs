@@ -34,14 +34,18 @@ impl NextResume {
             if !matches!(lineage.found, ParentFound::Entry(_)) {
                 break;
             }
-            let above = lineage.parent.run_id;
+            let above = lineage.parent.run_id.clone();
             if !reader.is_open(&above)? {
                 found.ends = true;
                 break;
             }
-            if lineage.is_workflow {
+            if lineage.is_workflow() {
                 let view = view_of(&mut reader, &above)?;
                 found.stops |= view.is_end_requested(below.as_str());
+                break;
+            }
+            if lineage.is_step() {
+                // A work item drives its run on, whatever it does next.
                 break;
             }
             found = found.and(Self::stored(service, &above)?);

@@ -32,14 +32,14 @@ pub fn step_path_of(
     // What was forked stands by itself.
     let mut line = reader.ancestors(run_id);
     let first = line.find(|above| match above {
-        Ok((_, lineage)) => lineage.is_workflow || lineage.parent.call.is_none(),
+        Ok((_, lineage)) => lineage.is_workflow() || lineage.parent.call.is_none(),
         Err(_) => true,
     });
     drop(line);
     let Some((run, lineage)) = first.transpose()? else {
         return Ok(None);
     };
-    if !lineage.is_workflow {
+    if !lineage.is_workflow() {
         return Ok(None);
     }
     let workflow = lineage.parent.run_id;

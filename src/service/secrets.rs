@@ -110,6 +110,13 @@ pub fn without_secrets(text: &str) -> String {
     without_query_values(&text).into_owned()
 }
 
+/// True if a text holds a known secret or the shape of a credential.
+pub(crate) fn holds_secret(text: &str) -> bool {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let masked = |one: &Learned| <dyn Scrubber>::owned_text(&one.redactor, text.to_owned());
+    known.0.iter().any(|one| masked(one) != text)
+}
+
 /// Matches of a possible address in a text, in any form: behind a scheme, behind two slashes, or a word with a query.
 static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     const REST: &str = r#"[^\s"'<>`]+"#;

@@ -449,7 +449,7 @@ fn load_file(path: &Path) -> Result<Recorded, ServiceError> {
         match record {
             Record::Header(found) => header = Some((found.contract.to_owned(), found.run_id)),
             Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
-            Record::Checkpoint(_) | Record::WorkflowEntry(_) => {}
+            Record::Checkpoint(_) | Record::MachineEntry(_) => {}
             Record::Tombstone(stone) => erased.extend(erased_by(&stone.note)),
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_vec());

@@ -8,7 +8,9 @@ use crate::error::transcript::TranscriptFault;
 use crate::origin;
 use crate::service::{DEMO_PREFIX, Service};
 use crate::source::{Source, is_named_as_transcript};
+use crate::text::command::typed_word;
 use monolith_core::message::RunId;
+use monolith_core::transcript::TranscriptKind;
 use monolith_host::store::{
     Durability, Store, StoreError, StoreReader, judge_new_folder, judge_to_write, network_system,
     places_of,
@@ -159,11 +161,44 @@ impl Service {
     }
 
     /// Returns the run to resume that one with: the first of its tree, as long as that is open.
-    pub fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, ServiceError> {
+    fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, ServiceError> {
         match self.reader()? {
             Some(reader) => Ok(reader.goes_on_with(run_id)?),
             None => Ok(run_id.clone()),
         }
+    }
+
+    /// Returns the words of the command that resumes a run: `resume` with the first run of its tree, or `work run` with the file of
+    /// the work item that begins its runs.
+    #[must_use]
+    pub fn resume_words(&self, run_id: &RunId) -> String {
+        let first = self.goes_on_with(run_id).unwrap_or_else(|_| run_id.clone());
+        match self.items_of(&first) {
+            Some(file) => format!("work run {file}"),
+            None => format!("resume {}", self.brief_name(first.as_str())),
+        }
+    }
+
+    /// Returns the file of the work item that a run is of, as a person types it; `None` for any other run.
+    pub(crate) fn items_above(&self, run_id: &RunId) -> Option<String> {
+        let lineage = self.reader().ok()??.lineage(run_id).ok()??;
+        let is_below = lineage.is_step() && lineage.names(run_id);
+        is_below
+            .then(|| self.items_of(&lineage.parent.run_id))
+            .flatten()
+    }
+
+    /// Returns the file of a work item as a person types it, `FILE` if it is not recorded; `None` for anything but a work item.
+    fn items_of(&self, run_id: &RunId) -> Option<String> {
+        let reader = self.reader().ok()??;
+        let kind = reader.kind_of(run_id).ok()??;
+        let begun = reader.invocation(run_id).ok().flatten();
+        let file = begun.map(|begun| {
+            let file = begun.contract_file.strip_prefix(&self.cwd);
+            let file = file.unwrap_or(&begun.contract_file);
+            typed_word(&file.display().to_string())
+        });
+        (kind == TranscriptKind::Work).then(|| file.unwrap_or_else(|| "FILE".to_owned()))
     }
 
     /// Returns the shortest word to type for that run. A name that a person chose is never cut. One that monolith made (a

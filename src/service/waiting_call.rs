@@ -153,7 +153,7 @@ impl WaitingCall {
             return Ok(found);
         };
         for run_id in runs {
-            if !reader.is_open(&run_id)? || reader.is_workflow(&run_id)? {
+            if !reader.is_open(&run_id)? || reader.has_steps(&run_id)? {
                 continue;
             }
             let own = service.reader()?.map(|own| Self::of(&run_id, own));

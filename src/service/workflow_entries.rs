@@ -12,7 +12,7 @@ use monolith_core::agent::{
 use monolith_core::contract::WorkflowDefinition;
 use monolith_core::kernel::ParentRun;
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::{Flaw, LineReader, Record, SealedWorkflowEntry};
+use monolith_core::transcript::{Flaw, LineReader, Record, SealedMachineEntry, TranscriptKind};
 use monolith_host::store::{StoreError, StoreReader};
 
 /// A transcript that is that of a workflow.
@@ -29,7 +29,10 @@ impl WorkflowSource {
         let (document, run_id, source) = match source {
             Source::Run(run_id, mut reader) => {
                 let run = reader.read_run(&run_id)?;
-                let document = run.row().workflow.then(|| run.contract_text().to_owned());
+                let document = run
+                    .row()
+                    .is_workflow()
+                    .then(|| run.contract_text().to_owned());
                 drop(run);
                 match document {
                     None => return Ok(Err(Source::Run(run_id, reader))),
@@ -92,8 +95,8 @@ impl WorkflowSource {
             })?;
             match record {
                 Record::Header(_) => {}
-                Record::WorkflowEntry(entry) => {
-                    let entry = SealedWorkflowEntry::from(&*entry);
+                Record::MachineEntry(entry) => {
+                    let entry = SealedMachineEntry::from(&*entry);
                     let read = WorkflowEntry::decode(&entry);
                     let entry = read.map_err(|flaw| flawed(entry.seq, flaw))?;
                     take(entry.hash, &entry.action, entry.event.as_ref())?;
@@ -124,7 +127,7 @@ fn header_of(path: &Path) -> Result<Option<(String, RunId)>, ServiceError> {
     each_line(path, |line| {
         // What does not read as a header is for the reader of the whole.
         if let Ok(Record::Header(header)) = LineReader::new().read(line)
-            && header.is_workflow()
+            && header.kind() == TranscriptKind::Workflow
         {
             found = Some((header.contract.to_owned(), header.run_id));
         }
@@ -148,7 +151,7 @@ pub(crate) fn fork_parent(
     reader: &mut StoreReader,
     run_id: &RunId,
 ) -> Result<Option<ParentRun>, StoreError> {
-    let Some(first) = reader.read_run(run_id)?.next_of_workflow() else {
+    let Some(first) = reader.read_run(run_id)?.next_of_machine() else {
         return Ok(None);
     };
     let event: Option<WorkflowEvent> = first?.decode_event().ok().flatten();

@@ -84,7 +84,7 @@ pub fn prepare(service: &Service, request: &AnswerRequest) -> Result<Prepared, S
         return Err(StoreError::NoSuchRun { asked }.into());
     };
     let path = service.store_path()?;
-    let call = if reader.is_workflow(&run_id)? {
+    let call = if reader.has_steps(&run_id)? {
         drop(reader);
         None
     } else {
@@ -132,7 +132,7 @@ pub fn prepare(service: &Service, request: &AnswerRequest) -> Result<Prepared, S
                 "its call was already {}, but the run has not taken that answer yet",
                 verdict(given.approved)
             );
-            let resume = service.hint(&format!("resume {}", reader.goes_on_with(&run_id)?));
+            let resume = service.hint(&service.resume_words(&run_id));
             let help = format!("`{resume}` continues with that answer; --replace replaces it");
             return Err(refuse(&why, help));
         }

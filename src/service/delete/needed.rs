@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::ServiceError;
 use crate::forks::ForkedWorkflow;
 use monolith_core::message::RunId;
-use monolith_host::store::{RemoveError, RunFilter, StoreReader};
+use monolith_host::store::{RemoveError, RunFilter, RunRow, StoreReader};
 
 /// The needs of a forked workflow.
 struct NeedsOfFork {
@@ -25,7 +25,7 @@ impl NeededRuns {
         let mut needs = Vec::new();
         // What does not read keeps nothing from being deleted.
         let rows = reader.list_rows(usize::MAX, RunFilter::All)?;
-        for row in rows.into_iter().flatten().filter(|row| row.workflow) {
+        for row in rows.into_iter().flatten().filter(RunRow::is_workflow) {
             let Ok(Some(fork)) = ForkedWorkflow::read(reader, &row.run_id) else {
                 continue;
             };

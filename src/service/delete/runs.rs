@@ -7,6 +7,8 @@ use crate::list::outcome_names::is_of_outcome;
 use crate::service::Service;
 use crate::source::Source;
 use crate::text::escape::line;
+#[cfg(unix)]
+use crate::work::DeletedItems;
 use monolith_core::message::RunId;
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::{
@@ -118,6 +120,11 @@ pub fn delete(
 ) -> Result<Deleted, ServiceError> {
     let path = service.store_path()?;
     let key = service.signer()?;
+    #[cfg(unix)]
+    let items = match service.reader()? {
+        Some(mut reader) => DeletedItems::find(&mut reader, &deletion.runs)?,
+        None => DeletedItems::default(),
+    };
     let done = Store::open(&path, Durability::Full)?.remove(&Removal {
         runs: deletion.runs,
         reason,
@@ -131,6 +138,10 @@ pub fn delete(
             stopped = Some(fault.into());
             break;
         }
+    }
+    #[cfg(unix)]
+    if let Err(fault) = items.remove(service, &done.runs) {
+        stopped.get_or_insert(fault);
     }
     let mut runs = done.runs;
     runs.sort_unstable();

@@ -88,7 +88,7 @@ pub fn resume_notes_below(service: &Service, run_id: &RunId) -> Result<Vec<Strin
     };
     let mut said = Vec::new();
     for below in reader.runs_below(run_id)? {
-        if !reader.is_open(&below)? || reader.is_workflow(&below)? {
+        if !reader.is_open(&below)? || reader.has_steps(&below)? {
             continue;
         }
         let Some(own) = service.reader()? else {

@@ -3,6 +3,7 @@
 use crate::error::advice::{Advice, KNOWN_VERSIONS};
 use crate::exit::Exit;
 use crate::text::command::shell_word;
+use monolith_core::transcript::TranscriptKind;
 use monolith_host::store::{
     EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError,
 };
@@ -12,7 +13,7 @@ impl Advice for StoreError {
         match self {
             Self::RunExists { .. }
             | Self::Imported { .. }
-            | Self::IsWorkflow { .. }
+            | Self::OtherKind { .. }
             | Self::Erased { .. }
             | Self::InReach { .. }
             | Self::NoSuchRun { .. }
@@ -43,6 +44,8 @@ impl Advice for StoreError {
             | Self::Fenced { .. }
             | Self::OutOfOrder { .. }
             | Self::BadEntry { .. }
+            | Self::NoReceipt { .. }
+            | Self::ReceiptBehind { .. }
             | Self::Statement { .. } => Exit::FAILED,
         }
     }
@@ -52,7 +55,13 @@ impl Advice for StoreError {
             Self::NoSuchRun { .. } => "monolith list shows the runs of this store",
             Self::Ambiguous { .. } => "give more characters of the name",
             Self::RunExists { .. } => "choose another name, or leave it out",
-            Self::IsWorkflow { .. } => {
+            Self::OtherKind {
+                kind: TranscriptKind::Work,
+                ..
+            } => {
+                "monolith work show, list and receipt show a work item, monolith work run FILE continues it; verify, replay, list, export and delete take it too"
+            }
+            Self::OtherKind { .. } => {
                 "show (except --conversation, --follow and --withheld), verify, replay, resume, list, export and delete take a workflow; each of its steps is a separate run"
             }
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
@@ -100,10 +109,10 @@ impl Advice for StoreError {
                 ));
             }
             Self::DiskFull { .. } => {
-                "make room: acknowledged data is kept, and monolith resume RUN continues a run that had started"
+                "make room: acknowledged data is kept; monolith resume RUN continues a run that had started, monolith work run FILE work items"
             }
             Self::Io { .. } => {
-                "check the disk: acknowledged data is kept, and monolith resume RUN continues a run that had started"
+                "check the disk: acknowledged data is kept; monolith resume RUN continues a run that had started, monolith work run FILE work items"
             }
             Self::Locked { .. } => "wait for the other process, or name another file with --store",
             Self::RunLocked { .. } => "wait for it, or end it: a run has one driver at a time",

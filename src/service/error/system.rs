@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::text::command::shell_word;
 use crate::text::escape::line;
 use monolith_core::message::RunId;
+use monolith_core::transcript::TranscriptKind;
 
 /// The system, or the person at the terminal, does not let the command go on.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +30,12 @@ pub enum SystemFault {
     #[error("export --withheld: --format {format} never contains withheld text")]
     NeverHoldsWithheld { format: &'static str },
     /// The caller: the form is made of runs alone.
-    #[error("export {run_id}: a workflow cannot be exported as {format}")]
-    NoFormOfWorkflow { format: &'static str, run_id: RunId },
+    #[error("export {run_id}: a {kind} cannot be exported as {format}")]
+    NoFormOf {
+        format: &'static str,
+        kind: TranscriptKind,
+        run_id: RunId,
+    },
     /// The caller: the files of a tree need a folder.
     #[error("export --tree: no folder given")]
     TreeWithoutFolder,
@@ -83,6 +88,14 @@ pub enum SystemFault {
         /// True if a run was suspended.
         suspended: bool,
     },
+    /// The caller, or the operator: the results of work items are not read, or cannot be written.
+    #[error("write the results: {reason}")]
+    ItemsUnwritten {
+        file: PathBuf,
+        reason: String,
+        /// True if an item was left.
+        suspended: bool,
+    },
     /// The operator: the system gave no randomness.
     #[error("find a name for the run: {reason}")]
     Randomness { reason: String },
@@ -101,7 +114,7 @@ impl Advice for SystemFault {
             | Self::FormatAndEnding { .. }
             | Self::UnknownEnding { .. }
             | Self::NeverHoldsWithheld { .. }
-            | Self::NoFormOfWorkflow { .. }
+            | Self::NoFormOf { .. }
             | Self::TreeWithoutFolder
             | Self::PageOnTerminal
             | Self::NotConfirmed { .. }
@@ -111,10 +124,15 @@ impl Advice for SystemFault {
             | Self::UnreadableList { .. }
             | Self::UnreadableTrust { .. }
             | Self::LogFilter { .. } => Exit::USAGE,
-            Self::ResultsUnwritten {
+            Self::ItemsUnwritten {
+                suspended: true, ..
+            }
+            | Self::ResultsUnwritten {
                 suspended: true, ..
             } => Exit::SUSPENDED,
-            Self::AnswerUnwritten { .. } | Self::ResultsUnwritten { .. } => Exit::UNWRITTEN,
+            Self::AnswerUnwritten { .. }
+            | Self::ItemsUnwritten { .. }
+            | Self::ResultsUnwritten { .. } => Exit::UNWRITTEN,
             Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
             | Self::Runtime { .. }
@@ -134,7 +152,13 @@ impl Advice for SystemFault {
                 "the endings are .jsonl, .html, .htm, .json (atif) and .cast; --format FORM writes a file of any name"
             }
             Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html contain it",
-            Self::NoFormOfWorkflow { .. } => {
+            Self::NoFormOf {
+                kind: TranscriptKind::Work,
+                ..
+            } => {
+                "a work item can be exported with --format jsonl or --format html, the run of its agent in every format"
+            }
+            Self::NoFormOf { .. } => {
                 "a workflow can be exported with --format jsonl or --format html, each of its steps in every format"
             }
             Self::TreeWithoutFolder => "-o FOLDER names it",
@@ -158,6 +182,15 @@ impl Advice for SystemFault {
             Self::ResultsUnwritten { .. } => {
                 "open runs are suspended: monolith resume --all continues them; monolith list shows all runs"
             }
+            Self::ItemsUnwritten { file, .. } => {
+                let file = shell_word(&file.display().to_string());
+                return Some(format!(
+                    "ended items have their receipts: monolith work list shows them; monolith work run {file} resumes items that were left"
+                ));
+            }
+            Self::Runtime { .. } => {
+                "the system gives the process too few files or threads: raise its limits (ulimit -n, ulimit -u)"
+            }
             Self::AnswerUnwritten { run_id, .. } => {
                 return Some(format!(
                     "the run is recorded: monolith show {run_id} prints it"
@@ -167,7 +200,6 @@ impl Advice for SystemFault {
             Self::NoContracts { .. }
             | Self::UnreadableList { .. }
             | Self::CurrentFolder { .. }
-            | Self::Runtime { .. }
             | Self::Randomness { .. }
             | Self::OwnProgram { .. } => return None,
         };

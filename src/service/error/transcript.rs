@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::text::command::{command, typed_word};
 use crate::text::escape::line;
 use monolith_core::message::{RunId, VersionFault};
-use monolith_core::transcript::{Flaw, LineError};
+use monolith_core::transcript::{Flaw, LineError, TranscriptKind};
 use monolith_core::view::Divergence;
 
 /// A transcript, or a file that should be one, is not what the command needs.
@@ -57,10 +57,20 @@ pub enum TranscriptFault {
     },
     /// The author of the transcript, as above.
     #[error(
-        "export {asked}: its entries are not those of the machine of workflows: {}",
+        "export {asked}: its entries are not those of the machine of {kind}s: {}",
         line(departure)
     )]
-    ExportWorkflowDeparted { asked: String, departure: String },
+    ExportMachineDeparted {
+        asked: String,
+        departure: String,
+        kind: TranscriptKind,
+    },
+    /// The author of the transcript of a work item, as above.
+    #[error(
+        "show {asked}: its entries are not those of the machine of work items: {}",
+        line(departure)
+    )]
+    ItemDeparted { asked: String, departure: String },
     /// The operator: the run is not what was noted of it earlier.
     #[error("resume {run_id}: it is not what was noted: {place}")]
     NotAsPinned { run_id: RunId, place: String },
@@ -151,8 +161,9 @@ impl Advice for TranscriptFault {
             | Self::OldDemoRun { .. }
             | Self::NothingTampered => Exit::EVIDENCE,
             Self::Departed { .. }
+            | Self::ItemDeparted { .. }
             | Self::ExportDeparted { .. }
-            | Self::ExportWorkflowDeparted { .. } => Exit::DIVERGED,
+            | Self::ExportMachineDeparted { .. } => Exit::DIVERGED,
             Self::ChangedMeanwhile { .. } => Exit::FAILED,
         }
     }
@@ -177,13 +188,13 @@ impl Advice for TranscriptFault {
                 "monolith export RUN -o FILE.jsonl writes one; a page verifies what it holds in a browser"
             }
             Self::ChangedMeanwhile { .. } => "export it again",
-            Self::Departed { asked, .. } => {
+            Self::Departed { asked, .. } | Self::ItemDeparted { asked, .. } => {
                 let replay = command(&format!("monolith replay {}", typed_word(asked)));
                 return Some(format!("{replay} names every difference"));
             }
             Self::ExportNotVerified { .. }
             | Self::ExportDeparted { .. }
-            | Self::ExportWorkflowDeparted { .. } => "--force-unverified exports it anyway",
+            | Self::ExportMachineDeparted { .. } => "--force-unverified exports it anyway",
             Self::FileInsteadOfRun { .. } => "monolith list shows the runs of this store",
             Self::OldDemoRun { .. } => {
                 "an earlier build may have recorded it, or the store was changed: monolith demo makes a new run, which demo tamper then takes"

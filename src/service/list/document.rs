@@ -7,7 +7,7 @@ use super::runs::{ListedRun, RunList};
 use crate::approval::ApprovalStatus;
 use crate::run_status::RunStatus;
 use monolith_core::message::{Digest, RunId};
-use monolith_core::transcript::ParentFound;
+use monolith_core::transcript::{ParentFound, TranscriptKind};
 
 /// A list of runs, the children of a tree inside their parents.
 #[derive(Debug, Serialize)]
@@ -56,6 +56,9 @@ struct Listed {
     approval_answer: Option<&'static str>,
     owner: String,
     imported: bool,
+    /// True for a work item; absent for a run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    work: bool,
     /// True for a workflow; absent for a run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     workflow: bool,
@@ -160,7 +163,7 @@ impl From<Found> for Listed {
                 ParentFound::NoSuchEntry | ParentFound::NotHere => None,
             },
         });
-        let imported = row.is_imported();
+        let (imported, is_workflow) = (row.is_imported(), row.is_workflow());
         Self {
             run_id: row.run_id,
             created_unix_ms: row.created_unix_ms,
@@ -178,7 +181,8 @@ impl From<Found> for Listed {
             flaw,
             head: row.head,
             imported,
-            workflow: row.workflow,
+            work: row.kind == TranscriptKind::Work,
+            workflow: is_workflow,
             state,
             pid,
             waits_for_approval: approval == Some(ApprovalStatus::Waits),

@@ -1,6 +1,9 @@
 //! The facts of a run: its row, and what its first and last entries show. For a run that waits for a person and that no process
 //! drives, also if an answer is taken, which needs all of its entries.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::approval::ApprovalStatus;
 use crate::error::ServiceError;
 use crate::list::held::HeldEntries;
@@ -11,8 +14,9 @@ use crate::waiting_call::WaitingCall;
 use monolith_core::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
 use monolith_core::kernel::Counters;
 use monolith_core::message::{CallSeq, Digest, RunId};
-use monolith_core::transcript::SealedWorkflowEntry;
+use monolith_core::transcript::{SealedMachineEntry, TranscriptKind};
 use monolith_core::view::{Approvals, RunOutline};
+use monolith_core::work::{WorkEvent, WorkEventKind};
 use monolith_host::store::{
     DamagedRow, Lineage, RunFilter, RunReader, RunRow, StoreError, StoreReader,
 };
@@ -32,7 +36,7 @@ pub struct Found {
     pub outline: Option<RunOutline>,
     /// Status of a run without an end.
     pub status: Option<RunStatus>,
-    /// True if it is a workflow that a process suspended when it left.
+    /// True if it is a workflow or a work item that a process suspended when it left.
     pub left: bool,
     /// Status of its call that needs an approval; `None` also if no answer to it is taken any more, except for an imported run.
     pub approval: Option<ApprovalStatus>,
@@ -74,7 +78,12 @@ pub fn found(
         // That an imported one waited is known, and no command answers it.
         let is_elsewhere = status == Some(RunStatus::Elsewhere);
         let awaited = awaited.filter(|_| is_elsewhere || takes(service, status, &row.run_id));
-        let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
+        let left = row.outcome.is_none()
+            && match row.kind {
+                TranscriptKind::Run => false,
+                TranscriptKind::Workflow => is_left(reader, &row),
+                TranscriptKind::Work => is_item_left(reader, &row),
+            };
         let goes_on_with = match status {
             Some(_) => reader.goes_on_with(&row.run_id)?,
             None => row.run_id.clone(),
@@ -154,7 +163,7 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
         };
         let mut run = run.starting_at(row.length.saturating_sub(length));
         let mut left = None;
-        while let Some(Ok(entry)) = run.next_of_workflow() {
+        while let Some(Ok(entry)) = run.next_of_machine() {
             let Ok(action): Result<WorkflowAction, _> = entry.decode_action() else {
                 continue;
             };
@@ -174,11 +183,21 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
     }
 }
 
+/// True if the last entry of a work item says that its process left it.
+fn is_item_left(reader: &mut StoreReader, row: &RunRow) -> bool {
+    let Ok(run) = reader.read_run(&row.run_id) else {
+        return false;
+    };
+    let mut run = run.starting_at(row.length.saturating_sub(1));
+    let last = run.next_of_machine().and_then(event_of::<WorkEvent>);
+    last.is_some_and(|last| matches!(last.event, WorkEventKind::RunSuspended))
+}
+
 /// Reads a workflow's name, its input, and how long it was driven, from its first and its last entry; `None` if they cannot be
 /// read.
 fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
     let id = run.definition().ok()?.id.to_string();
-    let first = run.next_of_workflow().and_then(event_of);
+    let first = run.next_of_machine().and_then(event_of::<WorkflowEvent>);
     let input = match first.as_ref().map(|event| &event.event) {
         Some(WorkflowEventKind::Started(started)) => started.input.trim(),
         _ => "",
@@ -191,7 +210,7 @@ fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
     let from = run.row().length.saturating_sub(2);
     let mut rest = run.starting_at(from);
     let mut last = None;
-    while let Some(entry) = rest.next_of_workflow() {
+    while let Some(entry) = rest.next_of_machine() {
         last = event_of(entry).or(last);
     }
     Some(RunOutline {
@@ -204,7 +223,28 @@ fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
     })
 }
 
-fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEvent> {
+/// Reads the same of a work item.
+fn work_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
+    let first: WorkEvent = run.next_of_machine().and_then(event_of)?;
+    let WorkEventKind::Started(started) = first.event else {
+        return None;
+    };
+    let (id, description) = (started.item.id, started.item.description);
+    let from = run.row().length.saturating_sub(1);
+    let last: Option<WorkEvent> = run.starting_at(from).next_of_machine().and_then(event_of);
+    Some(RunOutline {
+        task: Some(format!("{id}: {}", description.trim())),
+        contract_id: id,
+        counters: Counters::default(),
+        elapsed_ms: last.map_or(0, |event| event.at_ms),
+        models: Vec::new(),
+        suspended: None,
+    })
+}
+
+fn event_of<T: Serialize + DeserializeOwned>(
+    entry: Result<SealedMachineEntry, StoreError>,
+) -> Option<T> {
     entry.ok()?.decode_event().ok().flatten()
 }
 
@@ -276,10 +316,13 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     // It may have continued since the row was read.
     let row = run.row().clone();
     let mut held = HeldEntries::of(&row);
-    if row.workflow {
+    if row.kind != TranscriptKind::Run {
         // `show` has its steps; the list has each of them as a separate run.
         return Outlined {
-            outline: workflow_outline(run),
+            outline: match row.kind {
+                TranscriptKind::Work => work_outline(run),
+                _ => workflow_outline(run),
+            },
             awaited: None,
             settled: true,
             flaw: None,

@@ -16,6 +16,7 @@ use crate::error::system::SystemFault;
 use crate::service::Service;
 use crate::text::escape::line;
 use monolith_core::message::{BOM, RunId};
+use monolith_core::transcript::TranscriptKind;
 use monolith_host::store::{DamagedRow, RunFilter, is_handed_in, open_given};
 
 /// The most bytes of a line.
@@ -148,6 +149,8 @@ impl Inputs {
             };
             reader.each_row(RunFilter::Open, |row| {
                 match row {
+                    // `monolith work run` continues an item.
+                    Ok(row) if row.kind == TranscriptKind::Work => {}
                     Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
                     Ok(row) => runs.push_front(Ok(row.run_id)),
                     Err(damaged) => runs.push_front(Err(damaged)),

@@ -13,6 +13,7 @@ use crate::drive::unanswered::waits_unanswered;
 use crate::error::ServiceError;
 use crate::error::contract::ContractFault;
 use monolith_core::message::RunId;
+use monolith_core::transcript::TranscriptKind;
 use monolith_host::driver::{DriverError, Prepared, Reopened};
 use monolith_host::store::StoreError;
 
@@ -29,7 +30,11 @@ pub(super) async fn resume(
     let is_workflow = is_workflow.and_then(|reader| reader.is_workflow(&run_id));
     if matches!(is_workflow, Ok(true)) {
         if !sets.is_empty() {
-            let fault = StoreError::IsWorkflow { run_id };
+            let fault = StoreError::OtherKind {
+                asked: TranscriptKind::Run,
+                kind: TranscriptKind::Workflow,
+                run_id,
+            };
             return end_of(&common, place, Err(ServiceError::from(fault).into()));
         }
         let listed = ListedWorkflow::Recorded(run_id);

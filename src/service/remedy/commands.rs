@@ -15,6 +15,8 @@ const OF_AGENT: [&str; 2] = ["profile.", "prompt.FORMAT="];
 /// The commands of one run, as a person types them.
 #[derive(Clone, Debug)]
 pub struct Commands<'s> {
+    /// The file of the work item that the run is of, as a person types it.
+    items: Option<String>,
     kind: FileKind,
     /// The name of the run.
     run: String,
@@ -48,7 +50,7 @@ impl<'s> Commands<'s> {
             own.or_else(|| {
                 let above = reader.lineage(run_id).ok()??;
                 let begun = above
-                    .is_workflow
+                    .is_workflow()
                     .then(|| begun_with(service, &reader, &above.parent.run_id));
                 let (_, word, sets) = begun??;
                 Some((FileKind::Workflow, word, sets))
@@ -57,6 +59,7 @@ impl<'s> Commands<'s> {
         let unknown = || (FileKind::Unknown, "FILE".to_owned(), String::new());
         let (kind, word, sets) = found.unwrap_or_else(unknown);
         Self {
+            items: service.items_above(run_id),
             kind,
             run: service.brief_name(run_id.as_str()),
             service,
@@ -69,6 +72,7 @@ impl<'s> Commands<'s> {
     /// Returns the commands for a contract file without a run; `word` names it.
     pub fn of_file(service: &'s Service, word: String) -> Self {
         Self {
+            items: None,
             kind: FileKind::Contract,
             run: "RUN".to_owned(),
             service,
@@ -100,7 +104,7 @@ impl<'s> Commands<'s> {
     pub(super) fn next(&self) -> String {
         match (self.typed_at, self.kind) {
             (TypedAt::Chat(_), _) => "your next message".to_owned(),
-            (TypedAt::Shell, FileKind::Workflow) => self.again(),
+            (TypedAt::Shell, _) if self.is_below() => self.again(),
             (TypedAt::Shell, _) => self.typed(&format!("continue {} \"…\"", self.run)),
         }
     }
@@ -109,7 +113,7 @@ impl<'s> Commands<'s> {
     pub(super) fn corrected(&self) -> String {
         match (self.typed_at, self.kind) {
             (TypedAt::Chat(again), _) => self.typed(again),
-            (TypedAt::Shell, FileKind::Workflow) => self.again(),
+            (TypedAt::Shell, _) if self.is_below() => self.again(),
             (TypedAt::Shell, _) => self.under(&format!("continue {} \"…\"", self.run)),
         }
     }
@@ -124,6 +128,9 @@ impl<'s> Commands<'s> {
                 self.word,
                 self.again()
             ),
+            (TypedAt::Shell, _) if self.is_below() => {
+                format!("`{key}: {value}` in {}, then {}", self.word, self.again())
+            }
             (TypedAt::Shell, FileKind::Prompt) => {
                 self.typed(&format!("continue {} \"…\" {set}", self.run))
             }
@@ -134,9 +141,17 @@ impl<'s> Commands<'s> {
         }
     }
 
-    /// Runs the file once more.
+    /// True if a workflow or a work item begins the run: nothing else continues it.
+    fn is_below(&self) -> bool {
+        self.kind == FileKind::Workflow || self.items.is_some()
+    }
+
+    /// Runs the file once more: that of the items for the run of a work item.
     pub(super) fn again(&self) -> String {
-        self.typed(&format!("run {}", self.word))
+        match &self.items {
+            Some(items) => self.typed(&format!("work run {items}")),
+            None => self.typed(&format!("run {}", self.word)),
+        }
     }
 
     /// Judges the file as the run had it. Where no command can name it, a run that continues this one is judged.

@@ -14,7 +14,7 @@ use monolith_core::contract::{
 use monolith_core::kernel::RunStarted;
 use monolith_core::message::{RunId, Scrubber, TokenCounter, TokenCounters};
 use monolith_core::session::{Input, Session};
-use monolith_core::transcript::{LineReader, Record, header_line};
+use monolith_core::transcript::{LineReader, Record, TranscriptKind, header_line};
 use monolith_host::driver::DriverError;
 use monolith_host::inference::BuiltInTokenizers;
 
@@ -42,7 +42,7 @@ impl Opened {
         let mut reader = LineReader::new();
         let record = reader.read(line.as_bytes());
         let header = match record.map_err(|fault| Refusal::malformed(fault.flaw))? {
-            Record::Header(header) if !header.is_workflow() => header,
+            Record::Header(header) if header.kind() == TranscriptKind::Run => header,
             _ => {
                 return Err(Refusal::malformed(
                     "`header` does not begin a run's transcript",

@@ -1,14 +1,15 @@
-//! The check that the machine decides what a stored run or workflow recorded: a record that holds by itself is decided again.
+//! The check that the machine decides what a stored run, workflow or work item recorded: a record that holds by itself is decided again.
 //! Compares no two runs.
 
 use std::sync::Arc;
 
 use crate::error::ServiceError;
 use crate::source::Source;
+use crate::work_entries::WorkSource;
 use monolith_core::agent::{FoldFault, Workflow, WorkflowAction, WorkflowEntry, WorkflowFold};
 use monolith_core::message::RunId;
 use monolith_core::replay::{Attribution, Difference};
-use monolith_core::transcript::{FirstBad, FlawKind, NOT_DECIDED, VerifyReport};
+use monolith_core::transcript::{FirstBad, FlawKind, NOT_DECIDED, TranscriptKind, VerifyReport};
 use monolith_host::store::StoreReader;
 
 /// The place of a parsed response in an entry.
@@ -22,8 +23,11 @@ pub(super) fn decide_again(
     report: &mut VerifyReport,
 ) -> Result<(), ServiceError> {
     let mut reader = reader.again()?;
-    let found = if reader.is_workflow(run_id)? {
+    let kind = reader.kind_of(run_id)?.unwrap_or_default();
+    let found = if kind == TranscriptKind::Workflow {
         of_workflow(&mut reader, run_id)?
+    } else if kind == TranscriptKind::Work {
+        of_item(reader, run_id)?
     } else {
         let replayed = Source::Run(run_id.clone(), reader).replayed(open)?;
         let (found, others): (Vec<_>, Vec<_>) = replayed
@@ -93,6 +97,21 @@ fn of_workflow(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<FirstB
     }))
 }
 
+fn of_item(reader: StoreReader, run_id: &RunId) -> Result<Option<FirstBad>, ServiceError> {
+    let Ok(mut item) = WorkSource::of(Source::Run(run_id.clone(), reader))? else {
+        return Ok(None);
+    };
+    Ok(item.recorded()?.departure.map(|error| FirstBad {
+        seq: Some(error.seq),
+        line: None,
+        table: Some("entries"),
+        field: "action".to_owned(),
+        expected: error.expected,
+        actual: error.actual,
+        kind: FlawKind::Tampered,
+    }))
+}
+
 /// Decides a workflow again, entry by entry, as long as `goes_on` says so of the machine after an entry; the first thing that is recorded
 /// otherwise.
 pub(super) fn decided(
@@ -102,7 +121,7 @@ pub(super) fn decided(
 ) -> Result<Option<FoldFault>, ServiceError> {
     let mut recorded = reader.read_run(workflow)?;
     let mut fold = WorkflowFold::new(Arc::new(recorded.definition()?));
-    while let Some(entry) = recorded.next_of_workflow() {
+    while let Some(entry) = recorded.next_of_machine() {
         // What does not read is for the verification, which comes first.
         let Ok(entry) = WorkflowEntry::decode(&entry?) else {
             break;

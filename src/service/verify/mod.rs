@@ -3,6 +3,7 @@
 mod decided;
 mod difference;
 mod pin_file;
+mod recorded_agent;
 mod recorded_call;
 mod recorded_result;
 mod recorded_step;

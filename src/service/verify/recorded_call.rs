@@ -62,7 +62,7 @@ pub(super) fn continued_from(
     report: &mut VerifyReport,
 ) -> Result<(), ServiceError> {
     let link = reader.lineage(run_id)?;
-    let Some(link) = link.filter(|link| link.parent.call.is_none() && !link.is_workflow) else {
+    let Some(link) = link.filter(|link| link.parent.call.is_none() && !link.is_step()) else {
         return Ok(());
     };
     let parent = &link.parent.run_id;

@@ -1,4 +1,4 @@
-//! `monolith verify --tree`: a run or a workflow and all its child runs, each checked against its parent's record of it.
+//! `monolith verify --tree`: a run, a workflow or a work item and all its child runs, each checked against its parent's record of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,13 +8,16 @@ use serde::Serialize;
 use crate::error::ServiceError;
 use crate::verify::decided::decide_again;
 use crate::verify::difference::Difference;
+use crate::verify::recorded_agent::{RecordedAgent, runs_of};
 use crate::verify::recorded_call::{
     arguments_of, continued_from, label_words, labels_differ, result_differs, task_differs,
 };
 use crate::verify::recorded_step::{BegunSteps, RecordedStep, forked_from, steps_of};
 use monolith_core::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
 use monolith_core::message::{CallSeq, RunId};
-use monolith_core::transcript::{FirstBad, FlawKind, ParentFound, Trust, VerifyReport};
+use monolith_core::transcript::{
+    FirstBad, FlawKind, ParentFound, TranscriptKind, Trust, VerifyReport,
+};
 use monolith_host::driver::recorded_result;
 use monolith_host::store::{DelegatedRun, Lineage, StoreError, StoreReader};
 
@@ -39,6 +42,8 @@ enum Above {
     Call(Box<Caller>, Box<DelegatedRun>),
     /// A workflow, of the run of a step.
     Step(Box<RecordedStep>),
+    /// A work item, of a run of its agent.
+    Agent(Box<RecordedAgent>),
     /// No record: only the child run says that this one began it, and names an entry that it has.
     Nothing(RunId),
 }
@@ -59,6 +64,7 @@ impl Above {
         match self {
             Self::Call(caller, one) => one.end.is_some() || caller.has_ended,
             Self::Step(step) => step.end.is_some(),
+            Self::Agent(run) => run.head.is_some(),
             Self::Nothing(_) => false,
         }
     }
@@ -81,6 +87,7 @@ impl Above {
                 let found = step.difference(reader, begun_steps, report)?;
                 (found, "step", &step.workflow, step.recorded())
             }
+            Self::Agent(run) => (run.difference(reader)?, "agent", &run.item, run.recorded()),
             Self::Nothing(above) => {
                 let link = reader.lineage(run_id)?.map(|found| found.parent);
                 let says = link.map_or_else(String::new, |parent| parent.link());
@@ -160,7 +167,17 @@ pub fn tree_of(
 /// The runs that one began: for calls, or as steps.
 fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>, ServiceError> {
     let mut below = Vec::new();
-    if reader.read_run(run_id)?.row().workflow {
+    let kind = reader.read_run(run_id)?.row().kind;
+    if kind == TranscriptKind::Work {
+        for run in runs_of(reader, run_id)? {
+            // One that was begun in the transcript alone has no run yet.
+            if run.head.is_some() || reader.lineage(&run.run_id)?.is_some() {
+                below.push((run.run_id.clone(), Above::Agent(Box::new(run))));
+            }
+        }
+        return Ok(below);
+    }
+    if kind == TranscriptKind::Workflow {
         for step in steps_of(reader, run_id)? {
             // One that was begun in the transcript alone has no run yet.
             let is_here = || Ok::<_, ServiceError>(reader.lineage(&step.run_id)?.is_some());

@@ -1,4 +1,4 @@
-//! A recorded workflow: its result, and its replay. Writes nothing.
+//! A recorded workflow: its result, and its replay, which a work item has, too. Writes nothing.
 
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use crate::error::transcript::TranscriptFault;
 use crate::exit::Exit;
 use crate::service::Service;
 use crate::verify::report::{own_report, place};
+use crate::work_entries::WorkSource;
 use crate::workflow_entries::WorkflowSource;
 use monolith_core::agent::{Workflow, WorkflowFold};
 use monolith_core::message::RunId;
@@ -55,7 +56,7 @@ pub fn result_of(
     Ok(WorkflowResult::of(run_id, head, output, view).waiting_for(waits_for))
 }
 
-/// The report of a workflow's replay.
+/// The report of the replay of a workflow or a work item.
 #[derive(Debug, Serialize)]
 pub struct WorkflowReplay {
     /// True if the machine decides what is recorded.
@@ -79,7 +80,7 @@ pub struct WorkflowDifference {
     pub expected: String,
     /// The recorded value.
     pub actual: String,
-    /// `evidence` if the transcript does not verify, `workflow` if the machine decides otherwise.
+    /// `evidence` if the transcript does not verify, `workflow` or `work` if the machine decides otherwise.
     pub attribution: &'static str,
 }
 
@@ -90,41 +91,58 @@ impl WorkflowReplay {
         source: &mut WorkflowSource,
         asked: &str,
     ) -> Result<Self, ServiceError> {
-        let (mut entries, mut difference) = (0_u64, None);
-        if let Some(bad) = own_report(service, asked)?.first_bad {
-            difference = Some(WorkflowDifference {
-                seq: bad.seq,
-                field: bad.field,
-                expected: bad.expected,
-                actual: bad.actual,
-                attribution: "evidence",
-            });
-        } else {
-            let mut fold = WorkflowFold::new(source.definition()?);
-            source.each_entry(|_, action, event| {
-                if difference.is_some() {
-                    return Ok(());
-                }
-                match fold.take(action, event) {
-                    Ok(()) => entries = entries.saturating_add(1),
-                    Err(fault) => {
-                        difference = Some(WorkflowDifference {
-                            seq: Some(fault.seq),
-                            field: fault.field,
-                            expected: fault.expected,
-                            actual: fault.actual,
-                            attribution: "workflow",
-                        });
-                    }
-                }
-                Ok(())
-            })?;
+        if let Some(difference) = evidence_difference(service, asked)? {
+            return Ok(Self::after(0, Some(difference)));
         }
-        Ok(Self {
-            same: difference.is_none(),
+        let (mut entries, mut difference) = (0_u64, None);
+        let mut fold = WorkflowFold::new(source.definition()?);
+        source.each_entry(|_, action, event| {
+            if difference.is_some() {
+                return Ok(());
+            }
+            match fold.take(action, event) {
+                Ok(()) => entries = entries.saturating_add(1),
+                Err(fault) => {
+                    difference = Some(WorkflowDifference {
+                        seq: Some(fault.seq),
+                        field: fault.field,
+                        expected: fault.expected,
+                        actual: fault.actual,
+                        attribution: "workflow",
+                    });
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Self::after(entries, difference))
+    }
+
+    /// [`Self::of`] for a work item, with its receipt.
+    pub fn of_item(
+        service: &Service,
+        source: &mut WorkSource,
+        asked: &str,
+    ) -> Result<Self, ServiceError> {
+        if let Some(difference) = evidence_difference(service, asked)? {
+            return Ok(Self::after(0, Some(difference)));
+        }
+        let recorded = source.recorded()?;
+        let difference = recorded.departure.map(|error| WorkflowDifference {
+            seq: Some(error.seq),
+            field: "action".to_owned(),
+            expected: error.expected,
+            actual: error.actual,
+            attribution: "work",
+        });
+        Ok(Self::after(recorded.entries, difference))
+    }
+
+    fn after(entries: u64, first_difference: Option<WorkflowDifference>) -> Self {
+        Self {
+            same: first_difference.is_none(),
             entries,
-            first_difference: difference,
-        })
+            first_difference,
+        }
     }
 
     /// Exit code of the replay.
@@ -136,4 +154,19 @@ impl WorkflowReplay {
             Some(_) => Exit::DIVERGED,
         }
     }
+}
+
+/// The first flaw of the evidence; none if the transcript verifies.
+fn evidence_difference(
+    service: &Service,
+    asked: &str,
+) -> Result<Option<WorkflowDifference>, ServiceError> {
+    let bad = own_report(service, asked)?.first_bad;
+    Ok(bad.map(|bad| WorkflowDifference {
+        seq: bad.seq,
+        field: bad.field,
+        expected: bad.expected,
+        actual: bad.actual,
+        attribution: "evidence",
+    }))
 }
