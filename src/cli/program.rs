@@ -175,6 +175,7 @@ fn perform(
         Command::Machine(args) => commands::machine::machine(&app, &args),
         Command::Key(command) => commands::key::key(&app, &command),
         Command::Log(command) => commands::log::log(&app, &command),
+        Command::Work(command) => commands::work::work(&app, command),
         Command::Corpus(command) => commands::corpus::corpus(&app, &command),
         Command::Model(command) => commands::model::model(&app, &command),
         Command::Config(command) => commands::config::config(&app, &command),

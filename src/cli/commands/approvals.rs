@@ -107,10 +107,8 @@ fn one(app: &App, call: &WaitingApproval, out: &mut String) {
     let answer = |verb: &str| app.hint(&answering(verb, &name, &call.order, signed));
     let next = match call.answer {
         Some(answer) if call.pid.is_none() => {
-            let goes_on = app.goes_on_with(&call.run_id);
-            let goes_on = goes_on.unwrap_or_else(|_| call.run_id.clone());
-            let goes_on = app.brief_name(goes_on.as_str());
-            format!("  {answer}: {}", app.hint(&format!("resume {goes_on}")))
+            let resume = app.hint(&app.resume_words(&call.run_id));
+            format!("  {answer}: {resume}")
         }
         Some(answer) => format!("  {answer}"),
         None => {

@@ -173,7 +173,7 @@ fn confirmed(
 fn done(app: &App, given: &AnswerGiven, said: &str, replaced: &str) -> Result<Exit, ServiceError> {
     let AnswerGiven { call, run_id, .. } = given;
     let resume = given.resume.as_ref();
-    let resume = resume.map(|run| format!("Now: {}\n", app.hint(&format!("resume {run}"))));
+    let resume = resume.map(|run| format!("Now: {}\n", app.hint(&app.resume_words(run))));
     app.screen.out(&format!(
         "{said}: call {call} of run {run_id}{replaced}\n{}",
         resume.unwrap_or_default()

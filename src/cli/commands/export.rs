@@ -130,8 +130,13 @@ fn export_tree(app: &App, args: &ExportArgs, form: ExportForm) -> Result<Exit, S
     for one in &found.runs {
         let Some(file) = &one.file else {
             let (run, format) = (&one.run_id, form.name());
+            let kind = if one.workflow {
+                "workflow"
+            } else {
+                "work item"
+            };
             app.screen
-                .note(&format!("no {format} is made of workflow {run}"));
+                .note(&format!("no {format} is made of {kind} {run}"));
             continue;
         };
         let args = ExportArgs {

@@ -41,4 +41,5 @@ pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod values;
 pub(crate) mod verify;
+pub(crate) mod work;
 pub(crate) mod workflow;

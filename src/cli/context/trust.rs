@@ -6,13 +6,14 @@ use std::path::Path;
 use super::app::App;
 use super::ask::{fresh_answer, key};
 use super::reach::listed;
-use crate::ui::diff::{compared, unified};
+use crate::ui::diff::unified;
 use monolith_core::contract::{ContractSpec, FileTrust, WorkflowSpec};
 use monolith_host::driver::Reach;
 use monolith_service::contract_file::ContractFile;
 use monolith_service::error::ServiceError;
 use monolith_service::error::contract::ContractFault;
 use monolith_service::secrets::without_secrets;
+use monolith_service::text::diff::LineDiff;
 use monolith_service::text::escape::line;
 use monolith_service::text::numbers::counted;
 use monolith_service::untrusted::{ChangedFile, ReachedBelow, Untrusted, UntrustedCause};
@@ -116,7 +117,7 @@ fn changes(changed: &[ChangedFile], shown: &dyn Fn(&Path) -> String) -> (String,
     for file in changed {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "{} changed since you trusted it:", shown(&file.path));
-        for text in unified(&compared(&file.before, &file.now)) {
+        for text in unified(&LineDiff::between(&file.before, &file.now)) {
             if room == 0 {
                 left_out += 1;
                 continue;

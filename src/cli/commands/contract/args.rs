@@ -33,6 +33,9 @@ pub(crate) struct ContractSchemaArgs {
     /// Print the schema of workflow files instead
     #[arg(long, conflicts_with = "pins")]
     pub(crate) workflow: bool,
+    /// Print the schema of files of work items instead
+    #[arg(long, conflicts_with_all = ["pins", "workflow"])]
+    pub(crate) work: bool,
 }
 
 #[derive(Debug, Args)]

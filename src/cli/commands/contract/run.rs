@@ -17,7 +17,8 @@ use crate::context::trust::listed_whole;
 use crate::context::trust::trusting;
 use crate::ui::screen::Style;
 use monolith_core::contract::{
-    ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
+    ContractSpec, ExecutionContract, contract_file_schema, pins_schema, work_file_schema,
+    workflow_file_schema,
 };
 use monolith_core::kernel::CheckName;
 use monolith_core::message::AgentMessage;
@@ -65,6 +66,8 @@ pub(crate) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, Ser
                 pins_schema()
             } else if args.workflow {
                 workflow_file_schema()
+            } else if args.work {
+                work_file_schema()
             } else {
                 contract_file_schema()
             };

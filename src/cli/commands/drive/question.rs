@@ -3,13 +3,12 @@
 
 use std::fmt::Write as _;
 
-use similar::ChangeTag;
-
-use crate::ui::diff::{compared, unified};
+use crate::ui::diff::unified;
 use crate::ui::wrap::filled;
 use monolith_core::kernel::CallOrder;
 use monolith_core::message::RunId;
 use monolith_host::tools::FileChange;
+use monolith_service::text::diff::LineDiff;
 use monolith_service::text::escape::{hides, line};
 use monolith_service::text::numbers::counted;
 
@@ -75,12 +74,11 @@ fn shown_changes(changes: &[FileChange], width: usize) -> String {
             let _ = writeln!(out, "  change     none: {path} holds that text already");
             continue;
         }
-        let diff = compared(
+        let diff = LineDiff::between(
             change.before.as_deref().unwrap_or_default(),
             change.after.as_deref().unwrap_or_default(),
         );
-        let count = |tag| diff.iter_all_changes().filter(|c| c.tag() == tag).count();
-        let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+        let (added, removed) = (diff.added, diff.removed);
         let what = match (&change.before, &change.after) {
             (None, _) => format!("{path} is made, {}", counted(added, "line")),
             (_, None) => format!("{path} is removed, {}", counted(removed, "line")),

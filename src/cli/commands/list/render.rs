@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::context::app::App;
 use crate::ui::screen::Style;
 use crate::ui::wrap::{cells, shortened};
-use monolith_core::message::utc;
-use monolith_core::transcript::ParentFound;
+use monolith_core::message::{RunId, utc};
+use monolith_core::transcript::{ParentFound, TranscriptKind};
 use monolith_host::store::Lineage;
 use monolith_service::approval::ApprovalStatus;
 use monolith_service::list::found::Found;
@@ -135,6 +135,8 @@ impl Cells {
         } = found;
         let is_suspended = found.is_suspended();
         let outcome = match (&row.outcome, status) {
+            // The code of an item is the state in which it ended: for people, its class is the end.
+            (Some((class, _)), _) if row.kind == TranscriptKind::Work => line(class),
             (Some((class, code)), _) => line(&format!("{class} ({code})")),
             (None, Some(RunStatus::Running { pid: Some(pid) })) => {
                 format!("running (process {pid})")
@@ -146,13 +148,13 @@ impl Cells {
                 } else {
                     "process died"
                 };
-                let (next, of) = match (approval, awaited_below) {
-                    (Some(ApprovalStatus::Waits), _) => ("approve", &row.run_id),
-                    (None, Some(below)) => ("approve", below),
-                    _ => ("resume", goes_on_with),
+                let approve = |run: &RunId| format!("approve {}", app.brief_name(run.as_str()));
+                let next = match (approval, awaited_below) {
+                    (Some(ApprovalStatus::Waits), _) => approve(&row.run_id),
+                    (None, Some(below)) => approve(below),
+                    _ => app.resume_words(goes_on_with),
                 };
-                let name = app.brief_name(of.as_str());
-                format!("{how} ({})", app.hint(&format!("{next} {name}")))
+                format!("{how} ({})", app.hint(&next))
             }
             (None, Some(RunStatus::Elsewhere)) if is_suspended => "suspended".to_owned(),
             (None, Some(RunStatus::Elsewhere) | None) => "unfinished".to_owned(),
@@ -224,7 +226,7 @@ pub(super) fn brief(task: &str) -> String {
 
 /// Describes a run's origin.
 pub(crate) fn forked_from(lineage: &Lineage) -> String {
-    let link = if lineage.is_workflow {
+    let link = if lineage.is_step() {
         format!("a step of {}", lineage.parent.run_id)
     } else if lineage.is_continued {
         return format!("continues {}", lineage.parent.run_id);

@@ -53,6 +53,7 @@ pub(crate) fn replay(app: &App, args: &ReplayArgs, live: LiveArg) -> Result<Exit
         answered_before,
         blobs: &recorded,
         contract: recorded.contract.clone(),
+        elsewhere: false,
         entries: &recorded.entries,
         open: args.open,
         run_id: recorded.run_id.clone(),

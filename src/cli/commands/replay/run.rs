@@ -3,15 +3,17 @@
 use super::args::ReplayArgs;
 use super::{fork, live, recorded};
 use crate::commands::drive::LeavingArgs;
-use crate::commands::workflow::replay_workflow;
 use crate::commands::workflow::{WorkflowJob, fork_workflow};
+use crate::commands::workflow::{replay_item, replay_workflow};
 use crate::context::app::App;
+use monolith_core::transcript::TranscriptKind;
 use monolith_host::store::StoreError;
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 use monolith_service::replay::not_judged;
 use monolith_service::source::Source;
+use monolith_service::work_entries::WorkSource;
 use monolith_service::workflow_entries::WorkflowSource;
 
 /// `monolith replay`, in the mode that its arguments name.
@@ -23,7 +25,12 @@ pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, ServiceError> 
         let other = args.task.is_some() || args.live.is_some() || args.contract.is_some();
         if other || !args.sets.is_empty() {
             let run_id = source.run_id;
-            return Err(StoreError::IsWorkflow { run_id }.into());
+            return Err(StoreError::OtherKind {
+                asked: TranscriptKind::Run,
+                kind: TranscriptKind::Workflow,
+                run_id,
+            }
+            .into());
         }
         if let Some(at) = args.fork_at {
             let run_id = match source.into_source() {
@@ -40,6 +47,18 @@ pub(crate) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, ServiceError> 
             return fork_workflow(app, &run_id, at, args.run_id.as_ref(), job);
         }
         return replay_workflow(app, source, &args.run, args.json);
+    }
+    if let Ok(source) = WorkSource::of(app.source(&args.run)?)? {
+        let other = args.task.is_some() || args.live.is_some() || args.contract.is_some();
+        if other || args.fork_at.is_some() || !args.sets.is_empty() {
+            return Err(StoreError::OtherKind {
+                asked: TranscriptKind::Run,
+                kind: TranscriptKind::Work,
+                run_id: source.run_id,
+            }
+            .into());
+        }
+        return replay_item(app, source, &args.run, args.json);
     }
     if let Some(at) = args.fork_at {
         return fork::replay(app, args, at);

@@ -6,11 +6,13 @@ use super::args::ShowArgs;
 use super::conversation::{NONE_WITHHELD, conversation, withheld_section};
 use super::{diff, follow, reasons, render, tree};
 use crate::commands::drive::{held_back, with_withheld};
+use crate::commands::work::{ItemForm, show_item};
 use crate::commands::workflow::{WorkflowForm, show_workflow};
 use crate::context::app::App;
 use crate::context::departed::{marked, warned};
 use crate::context::fault::show_error;
 use crate::ui::screen::Style;
+use monolith_core::transcript::TranscriptKind;
 use monolith_host::store::StoreError;
 use monolith_service::drive::typed_at::TypedAt;
 use monolith_service::error::ServiceError;
@@ -24,6 +26,7 @@ use monolith_service::view::next_step::next_step;
 use monolith_service::view::shown_run::view;
 use monolith_service::view::stored::{each_stored_entry, result_of};
 use monolith_service::view::withheld::withheld_texts;
+use monolith_service::work_entries::WorkSource;
 use monolith_service::workflow_entries::WorkflowSource;
 
 /// The option that cuts nothing.
@@ -38,10 +41,25 @@ pub(crate) fn show(app: &App, args: &ShowArgs) -> Result<Exit, ServiceError> {
         return show_tree(app, &args.run);
     }
     if let Ok(source) = WorkflowSource::of(app.source(&args.run)?)? {
-        let form = workflow_form(args).ok_or_else(|| StoreError::IsWorkflow {
+        let form = workflow_form(args).ok_or_else(|| StoreError::OtherKind {
+            asked: TranscriptKind::Run,
+            kind: TranscriptKind::Workflow,
             run_id: source.run_id.clone(),
         })?;
         return show_workflow(app, source, &args.run, form);
+    }
+    if let Ok(source) = WorkSource::of(app.source(&args.run)?)? {
+        let form = item_form(args).ok_or_else(|| StoreError::OtherKind {
+            asked: TranscriptKind::Run,
+            kind: TranscriptKind::Work,
+            run_id: source.run_id.clone(),
+        })?;
+        let exit = show_item(app, source, &args.run, form)?;
+        return Ok(if args.exit_code || exit == Exit::DIVERGED {
+            exit
+        } else {
+            Exit::OK
+        });
     }
     if args.follow {
         let followed = if args.form.json {
@@ -95,6 +113,20 @@ const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
         None if form.raw => WorkflowForm::Raw,
         None if form.why => WorkflowForm::Why,
         None => WorkflowForm::Graph,
+    })
+}
+
+/// Returns the form to show a work item in; `None` if it has no such form.
+const fn item_form(args: &ShowArgs) -> Option<ItemForm> {
+    let form = &args.form;
+    if form.conversation || form.raw || form.step.is_some() || form.why {
+        return None;
+    }
+    Some(match (args.follow || args.withheld, form.json, args.full) {
+        (true, ..) => return None,
+        (_, true, _) => ItemForm::Json,
+        (_, _, true) => ItemForm::Full,
+        _ => ItemForm::Cut,
     })
 }
 

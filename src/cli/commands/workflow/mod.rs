@@ -10,4 +10,4 @@ mod shown;
 pub(crate) use self::drive::{
     WorkflowJob, fork_workflow, keep_steps, resume_workflow, run_workflow,
 };
-pub(crate) use self::shown::{WorkflowForm, replay_workflow, show_workflow};
+pub(crate) use self::shown::{WorkflowForm, replay_item, replay_workflow, show_workflow};

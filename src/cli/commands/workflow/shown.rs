@@ -1,4 +1,4 @@
-//! `monolith show` and `monolith replay` of a workflow: what of it is printed.
+//! `monolith show` of a workflow, and `monolith replay` of a workflow or a work item: what of it is printed.
 
 use serde::Serialize;
 
@@ -7,12 +7,13 @@ use super::reasons::why;
 use crate::context::app::App;
 use crate::ui::screen::Style;
 use monolith_core::agent::{WorkflowAction, WorkflowEvent};
-use monolith_core::message::Digest;
+use monolith_core::message::{Digest, RunId};
 use monolith_service::error::ServiceError;
 use monolith_service::error::transcript::TranscriptFault;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
 use monolith_service::verify::report::{own_report, place};
+use monolith_service::work_entries::WorkSource;
 use monolith_service::workflow::ended::use_of_steps;
 use monolith_service::workflow::recorded::{WorkflowReplay, result_of};
 use monolith_service::workflow::waiting::next_steps;
@@ -95,14 +96,34 @@ pub(crate) fn replay_workflow(
     json: bool,
 ) -> Result<Exit, ServiceError> {
     let replay = WorkflowReplay::of(app, &mut source, asked)?;
+    show_replay(app, &replay, ("workflow", &source.run_id), json)
+}
+
+/// `monolith replay` of a work item.
+pub(crate) fn replay_item(
+    app: &App,
+    mut source: WorkSource,
+    asked: &str,
+    json: bool,
+) -> Result<Exit, ServiceError> {
+    let replay = WorkflowReplay::of_item(app, &mut source, asked)?;
+    show_replay(app, &replay, ("work item", &source.run_id), json)
+}
+
+fn show_replay(
+    app: &App,
+    replay: &WorkflowReplay,
+    (kind, run_id): (&str, &RunId),
+    json: bool,
+) -> Result<Exit, ServiceError> {
     if json {
-        app.screen.out_json(&replay)?;
+        app.screen.out_json(replay)?;
         return Ok(replay.exit());
     }
     let text = match &replay.first_difference {
         None => {
-            let (entries, run_id) = (replay.entries, &source.run_id);
-            format!("replayed: {entries} entries of workflow {run_id}, all the same\n")
+            let entries = replay.entries;
+            format!("replayed: {entries} entries of {kind} {run_id}, all the same\n")
         }
         Some(found) => {
             let at = found
