@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Verifies transcripts of monolith by docs/audit/transcript-format.md alone: verify.py FILE... [--open] [--key=PUBLIC_KEY]... Exit 0: all hold; 7: one does not."""
+"""Verifies transcripts of monolith by docs/audit/transcript-format.md alone: verify.py FILE... [--open] [--key=PUBLIC_KEY]... Exit 0: all hold; 7: one does not.
+A file may also be RECEIPT.json of a work item, a proof that `monolith log prove` has printed, or an in-toto statement with or without its signed envelope (DSSE),
+also of another program: [--type=PAYLOAD_TYPE] [--subject=FILE or ALGORITHM:HEX]..."""
 import base64, decimal, hashlib, json, os, re, sys
 from blake3 import blake3
 
@@ -35,6 +37,8 @@ TYPES = {key: kind.strip() for kind, keys in (row.split(":") for row in TYPES.sp
 FITS = {"text": lambda v: type(v) is str, "hash": lambda v: type(v) is str and re.fullmatch("[0-9a-f]{64}", v), "number": lambda v: type(v) is int,
         "truth": lambda v: type(v) is bool, "object": lambda v: type(v) is dict, "objects": lambda v: type(v) is list and all(type(i) is dict for i in v),
         "texts": lambda v: type(v) is list and all(type(i) is str for i in v), "numbers": lambda v: type(v) is list and all(type(i) is int for i in v), "nothing": lambda v: False}
+STATEMENT = "application/vnd.in-toto+json"  # the payload type of statements
+ENDS = "success failure denied timeout".split()  # the states in which a work item has ended
 KINDS = "action.effects event.event returned.content tool_returned.outcome confinement.is effect_lost.value".split()  # where a {kind, value} stands
 
 def hold(condition, text):
@@ -99,6 +103,7 @@ class Transcript:
         self.earlier = 0, keyed("checkpoints")  # how many checkpoints came so far, and the hash of their texts
         self.open_run, self.keys, self.named, self.blobs, self.heads, self.signed, self.unknown = open_run, keys, {}, [""], [], [0, 0], 0
         self.first, self.answers = "", 0  # the hash of entry 0, and how many signed answers there were
+        self.item, self.receipt = False, None  # whether it is that of a work item, and the hash of its receipt
 
     def take(self, raw):
         self.line += 1
@@ -107,7 +112,7 @@ class Transcript:
         hold(isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
         name = "header" if self.head is None else next((name for name in ("blob", "tombstone", "checkpoint") if name in record), "entry")
         before, self.rank = self.rank, "header entry blob tombstone checkpoint".split().index(name)
-        if name == "entry" and self.workflow:  # what else an entry of a workflow holds is for its decoder
+        if name == "entry" and self.workflow:  # what else an entry of a workflow or a work item holds is for its decoder
             hold(sorted(record) == ["action", "event", "hash", "seq"] and isinstance(record["action"], dict), "entry: its keys are action, event, hash, seq")
         else:
             check_keys({**record, "contract": ""} if name == "header" else record, "blob_line" if name == "blob" else name)
@@ -117,10 +122,12 @@ class Transcript:
 
     def header(self, record, _):
         contract, self.run_id, formats = record["contract"], record["run_id"], (record["format"], record["contract"]["format"])
-        self.workflow = formats == ("monolith-transcript/1", "monolith-workflow/1")
+        self.item = formats == ("monolith-transcript/1", "monolith-work/1")
+        self.workflow = self.item or formats == ("monolith-transcript/1", "monolith-workflow/1")
         hold(self.workflow or formats == ("monolith-transcript/1", "monolith-contract/1"), f"unknown format or version: {formats}")
         hold(re.fullmatch("[a-z0-9][a-z0-9._-]{0,63}", self.run_id), "run_id: not one")
-        if self.workflow:  # it is bound to its definition, which states no hash of itself
+        if self.workflow:  # it is bound to its definition, or to the item with its contract, which states no hash of itself
+            hold(not self.item or sorted(contract) == ["contract_hash", "format", "item"], "contract: its keys are contract_hash, format, item")
             self.contract, self.last = blake3(dump(contract).encode()).digest(), {"kind": "", "to": "RUNNING"}
             self.head = keyed("genesis", self.contract, self.run_id.encode())
             return
@@ -150,7 +157,11 @@ class Transcript:
         self.head = keyed("entry", self.head, *link)
         if self.length == 0:
             begins, bound = ("started", "definition_hash") if self.workflow else ("run_started", "contract_hash")
-            run_id, contract = event["value"]["run_id"], event["value"][bound]
+            begun = event["value"]
+            run_id, contract = (begun["work_id"], bound_to(begun)) if self.item else (begun["run_id"], begun[bound])
+            if self.item:  # its dependencies decide in which state it begins
+                self.last = last = {"kind": "", "to": action["from"]}
+                hold(action["to"] == action["from"], "from: entry 0 begins in the state in which it ends")
             if run_id != self.run_id and record["hash"] == keyed("entry", keyed("genesis", self.contract, run_id.encode()), *link).hex():
                 self.line = 1  # the chain holds under this name: it is the header that is wrong
             hold((event["kind"], run_id, contract) == (begins, self.run_id, self.contract.hex()), "header and event differ in run_id or contract_hash")
@@ -160,16 +171,19 @@ class Transcript:
             self.answer(event["value"], "allowed" if event["kind"] == "approval_given" else "denied")
         seal, self.length, self.last = action["kind"] == "seal", self.length + 1, action
         hold((action["kind"] == "start") == (self.length == 1), "kind: entry 0 is the start, and no other")
+        hold(not self.item or action["to"] in ["blocked", "queued", "running", "testing", "publishing", "rolled_back", *ENDS], "to: no state of a work item")
         hold(self.workflow or action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
-        hold(last["kind"] != "seal" and seal == (last["to"] == "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does")
+        is_last = action["to"] in ENDS if self.item else last["to"] == "TERMINATE"
+        hold(last["kind"] != "seal" and seal == is_last, "kind: one seal follows TERMINATE, or ends a work item, and nothing else does")
         hold(action["from"] == last["to"] and (self.workflow or action["step_id"] >= last["step_id"]), "from or step_id: not after the entry before")
-        words = "{class} {code}".format_map(action["outcome"]) if "outcome" in action else ""
-        hold(not words or re.fullmatch("[A-Z_]+ [a-z_]+", words), "outcome: no class and code")
+        words = "{class} {code}".format_map(action["outcome"]) if "outcome" in action and not self.item else ""
+        words = f"{action['end']['status']} {action['from']}" if self.item and seal else words
+        hold(not words or re.fullmatch("[a-z]+ [a-z_]+" if self.item else "[A-Z_]+ [a-z_]+", words), "outcome: no class and code")
         outcome = words if seal else "open"
-        decided = not seal or state == b"TERMINATE" and action["outcome"] == last.get("outcome")
+        decided = not seal or (action["end"]["status"] == action["to"] if self.item else state == b"TERMINATE" and action["outcome"] == last.get("outcome"))
         hold(decided and action.get("length") == (self.length if seal else None), "outcome or length: not as decided, or not on the seal alone")
         self.heads.append((self.head, outcome))
-        for name, need in () if self.workflow else blob_names(event):  # what its steps name is in their own runs
+        for name, need in tested_blob(event) if self.item else () if self.workflow else blob_names(event):  # what its steps name is in their own runs
             self.named.setdefault(name, {}).setdefault(need, self.line)
 
     def answer(self, answer, decision):  # a signature under a person's answer holds over this run, this call, these arguments
@@ -182,9 +196,15 @@ class Transcript:
 
     def blob(self, record, _):
         name, data = record["blob"], base64.b64decode(record["bytes"], validate=True)
-        hold(name in self.named and name > self.blobs[-1], "named by no entry, or not in its place")
+        hold((name in self.named or self.item and not self.receipt) and name > self.blobs[-1], "named by no entry, or not in its place")
         hold((base64.b64encode(data).decode(), blake3(data).hexdigest()) == (record["bytes"], name), "bytes: not in canonical base64, or of another hash")
-        self.named[name]["here"] = self.blobs.append(name)
+        self.blobs.append(name)
+        if name not in self.named:  # no entry can name a receipt, for it names the last of them
+            receipt, self.receipt = read_receipt(data), name
+            ours = self.run_id, self.head.hex(), self.contract.hex(), self.last["to"]
+            hold((receipt["work_id"], receipt["work_head"], bound_to(receipt), receipt["end"]["status"]) == ours, "receipt: of another item, or of another end of it")
+        else:
+            self.named[name]["here"] = None
 
     def note(self, note):  # the text of a signed note, and whether a given key has signed it
         (text, _, lines), known = note.rpartition("\n\n"), False
@@ -231,7 +251,9 @@ class Transcript:
         absent = [needs for needs in self.named.values() if "here" not in needs]
         self.line = min((needs["needed"] for needs in absent if "needed" in needs), default=0)
         hold(not self.line, "a blob that this entry names is missing")
-        self.line, level = last, int(self.signed[1] == self.length and self.last["kind"] == "seal")
+        self.line = last
+        hold(not self.item or self.receipt or self.last["kind"] != "seal", "the receipt of the item is missing")
+        level = int(self.signed[1] == self.length and self.last["kind"] == "seal")
         hold(level or not self.keys or self.last["kind"] != "seal", "no key that was given has signed the seal")
         return [f"ok  run {self.run_id}, contract {self.contract.hex()}", f"ok  {self.length} entries, head {self.head.hex()}",
                 f"ok  outcome {self.heads[-1][1] if self.heads else 'open'}", f"ok  {len(self.blobs) - 1} blobs, each hashed",
@@ -240,29 +262,163 @@ class Transcript:
                 f"    signed: the first {self.signed[1]} entries by a key that was given; {self.unknown} signatures by others",
                 *([f"    answers: {self.answers} signed, each by the key that it names"] if self.answers else []), f"verified at level L{level}"]
 
+def tested_blob(event):  # the kept output of the tests of a work item
+    name = event["value"].get("output_blob") if event.get("kind") == "tested" and type(event.get("value")) is dict else None
+    return [(name, "needed")] if type(name) is str and re.fullmatch("[0-9a-f]{64}", name) else []
+
+def bound_to(value):  # the hash of the document that a work item is bound to, from its start or its receipt
+    return blake3(dump({"contract_hash": value["contract_hash"], "format": "monolith-work/1", "item": value["item"]}).encode()).hexdigest()
+
+def read_receipt(data):  # RECEIPT.json: canonical JSON
+    receipt = json.loads(data)
+    hold(isinstance(receipt, dict) and dump(receipt).encode() == data, "receipt: not an object in canonical form")
+    hold(receipt["format"] == "monolith-work-receipt/1", f"receipt: unknown format or version: {receipt['format']}")
+    return receipt
+
+def receipt_id(data):  # a UUID of version 8 made of the first bits of its hash
+    bits = int.from_bytes(blake3(data).digest()[:16], "big") & ~(0xf << 76) & ~(0x3 << 62) | 0x8 << 76 | 0x2 << 62
+    return re.sub("(.{8})(.{4})(.{4})(.{4})(.{12})", r"\1-\2-\3-\4-\5", f"{bits:032x}")
+
+def report_receipt(data, words):
+    receipt, name = read_receipt(data), blake3(data).hexdigest()
+    lines = [f"ok  receipt {receipt_id(data)} of work item {receipt['work_id']}: {receipt['end']['status']}", f"    tree before {receipt['before']}, after {receipt['after']}"]
+    return (receipt["work_id"], name), [*lines, f"{words}receipt {name}"]
+
+def read(data):  # JSON that every reader reads alike (RFC 7493): no key twice, no half of a surrogate pair, no number that changes in a double
+    def once(pairs):
+        hold(len(dict(pairs)) == len(pairs), "JSON: an object has a key twice")
+        return dict(pairs)
+
+    def number(text, kind=float):
+        hold(abs(float(text)) < float("inf") and kind(text) == float(text), f"JSON: not every reader can hold {text}")
+        return kind(text)
+
+    value = json.loads(data, object_pairs_hook=once, parse_int=lambda text: number(text, int), parse_float=number, parse_constant=number)
+    dump(value).encode()
+    return value
+
+def envelope(record, keys, kind, about):  # DSSE v1; a reader ignores the keys that it does not know
+    decoded = lambda text: base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    payload, signatures, signers = decoded(record["payload"]), [decoded(line["sig"]) for line in record["signatures"]], []
+    hold(record["payloadType"] == kind, f"payloadType: not {kind}: {record['payloadType']}")
+    signed = f"DSSEv1 {len(kind.encode())} {kind} {len(payload)} ".encode() + payload
+    for (name, short), key in keys.items():
+        for signature in signatures:
+            try:
+                hold(not weak(signature[:32]), "a signature of small order")
+                signers += [f"{name}+{short.hex()}"] if key.verify(signature, signed) is None else []
+            except Exception:  # by another key
+                pass
+    hold(signers or not keys, "no key that was given has signed it")
+    words = f"verified: signed by {', '.join(signers)}, " if signers else "verified, no key given: "
+    if kind == STATEMENT:
+        return statement(read(payload), about, words)
+    hold(not about, "it is no statement, so it is about nothing")
+    return None, [f"ok  {len(payload)} bytes of type {kind}", words + "its payload is not checked"]
+
+def statement(value, about, words):  # an in-toto Statement v1
+    hold(type(value) is dict and value.get("_type") == "https://in-toto.io/Statement/v1", "_type: not an in-toto Statement v1")
+    listed, kind = value.get("subject"), value.get("predicateType")
+    hold(FITS["objects"](listed) and listed, "subject: not a list of things")
+    digests = [subject.get("digest") for subject in listed]
+    hold(all(type(digest) is dict and digest and FITS["texts"](list(digest.values())) for digest in digests), "subject: a thing without its digests")
+    hold(type(kind) is str and kind and type(value.get("predicate", {})) is dict, "predicateType or predicate: not of its type")
+    for thing, hashes in about.items():
+        alike = ([digest[name] == hashes[name] for name in digest.keys() & hashes.keys()] for digest in digests)
+        hold(any(found and all(found) for found in alike), f"subject: none is {thing}")
+    if kind != "urn:monolith:work-receipt:1":
+        return None, [f"ok  statement {kind}", f"    about {', '.join(str(subject.get('name')) for subject in listed)}", words + "its predicate is not checked"]
+    data = dump(value["predicate"]).encode()
+    subjects = [{"digest": {"blake3": blake3(data).hexdigest(), "sha256": hashlib.sha256(data).hexdigest()}, "name": "RECEIPT.json"}]
+    subjects += [{"digest": hashes, "name": "./" + path} for path, hashes in value["predicate"]["artifacts"].items()]
+    in_order = [sorted(some, key=lambda subject: subject["name"]) for some in (listed[1:], subjects[1:])]
+    hold(listed[:1] == subjects[:1] and in_order[0] == in_order[1], "subject: not the receipt and its artifacts")
+    return report_receipt(data, words)
+
+def proof(record, keys):  # that a leaf is in the log: RFC 9162, 2.1.3.2
+    leaf, fn, sn = record["leaf"].encode(), record["index"], record["size"] - 1
+    hold(0 <= fn <= sn and dump(json.loads(leaf)).encode() == leaf, "leaf: not in canonical form, or not in a tree of this size")
+    root = hashlib.sha256(b"\0" + leaf).digest()
+    for sibling in (base64.b64decode(text, validate=True) for text in record["proof"]):
+        hold(sn and len(sibling) == 32, "proof: too long, or of another hash")
+        last = fn & 1 or fn == sn
+        root = hashlib.sha256(b"\1" + (sibling + root if last else root + sibling)).digest()
+        while last and fn and not fn & 1:
+            fn, sn = fn >> 1, sn >> 1
+        fn, sn = fn >> 1, sn >> 1
+    hold(sn == 0 and base64.b64encode(root).decode() == record["root"], "proof: it leads to another root")
+    text, known = Transcript(False, keys).note(record["note"])
+    hold(re.fullmatch(f"monolith/log/[0-9a-f]{{16}}\n{record['size']}\n{re.escape(record['root'])}", text), "note: not the head of a log of this size with this root")
+    hold(known or not keys, "no key that was given has signed the head of the log")
+    stated = json.loads(leaf)
+    found = (stated["run_id"], stated["receipt"]) if "receipt" in stated else None
+    return found, [f"ok  leaf {record['index']} of {record['size']}: {stated['run_id']}, head {stated['head']}", f"verified: in the log{', whose head a given key has signed' if known else ''}"]
+
+def read_other(path, keys, kind, about):  # a file that is no transcript: the item and its receipt that it states, and the report
+    data = open(path, "rb").read(2**27 + 1)
+    hold(len(data) <= 2**27 and small(data), "too long, or of too many parts")
+    record = read(data)
+    hold(isinstance(record, dict), "not an object")
+    if "payloadType" in record:
+        return envelope(record, keys, kind, about)
+    if "_type" in record:
+        hold(not keys, "no key that was given has signed it")
+        return statement(record, about, "verified, no signature: ")
+    hold(not about, "it is no statement, so it is about nothing")
+    hold("leaf" in record or "format" in record, "no receipt, statement, envelope or proof")
+    return proof(record, keys) if "leaf" in record else report_receipt(data, "verified, no signature: ")
+
 def weak(point, prime=2**255 - 19, eighth=0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7):  # of order 1, 2, 4 or 8
     return int.from_bytes(point, "little") % 2**255 % prime in (0, 1, prime - 1, eighth, prime - eighth)
 
 def public_key(text):
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    name, short, typed = text.split("+", 2)
-    typed = base64.b64decode(typed, validate=True)
+    if re.fullmatch("[0-9a-f]{64}", text):  # a key of another program has no name
+        typed = b"\1" + bytes.fromhex(text)
+        name, short = "ed25519", hashlib.sha256(b"ed25519\n" + typed).hexdigest()[:8]
+    else:
+        name, short, typed = text.split("+", 2)
+        typed = base64.b64decode(typed, validate=True)
     hold(typed[0] == 1 and not weak(typed[1:]) and hashlib.sha256(name.encode() + b"\n" + typed).hexdigest()[:8] == short, f"{text}: no Ed25519 key")
     return (name, bytes.fromhex(short)), Ed25519PublicKey.from_public_bytes(typed[1:])
 
+def named(text):  # the digests of a file, or the one that the text is
+    algorithm, colon, digest = text.partition(":")
+    if colon and re.fullmatch("([0-9a-f]{2})+", digest):
+        return {algorithm: digest}
+    data = open(text, "rb").read()
+    return {"blake3": blake3(data).hexdigest(), **{name: hashlib.new(name, data).hexdigest() for name in ("sha256", "sha384", "sha512")}}
+
 def main(arguments):
-    code, paths = 0, [path for path in arguments if path != "--open" and not path.startswith("--key=")]
+    late, receipts = set(), {}  # the receipt of each work item, which every file must state alike
+    given = lambda option: [text.removeprefix(option) for text in arguments if text.startswith(option)]
+    code, paths = 0, [path for path in arguments if path != "--open" and not path.startswith(("--key=", "--type=", "--subject="))]
     try:
-        keys = dict(public_key(option[6:]) for option in arguments if option.startswith("--key="))
+        keys = dict(public_key(text) for text in given("--key="))
     except Exception as fault:
-        return f"--key: no public key as `monolith key show` prints it: {fault!r}"
+        return f"--key: no public key as `monolith key show` prints it, nor one in hex: {fault!r}"
+    try:
+        about, kind = {text: named(text) for text in given("--subject=")}, [STATEMENT, *given("--type=")][-1]
+    except OSError as fault:
+        return f"--subject: no file that can be read, and no ALGORITHM:HEX: {fault}"
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:
             hold(os.path.isfile(path), "it is no file")
+            if not open(path, "rb").read(13).startswith(b'{"contract":') and path.endswith(".json"):
+                found, report = read_other(path, keys, kind, about)
+                if keys and found and "no signature" in report[-1] and found[0] not in receipts:  # another file may state it under a signature
+                    hold(path not in late, "no key that was given has signed it, nor a file that states it")
+                    late.add(path), paths.append(path)
+                    continue
+                hold(not found or receipts.setdefault(*found) == found[1], "another file states another receipt of this item")
+                print("\n".join(report[:-1] + [f"{path}: {report[-1]}"]))
+                continue
+            hold(not about, "it is no statement, so it is about nothing")
             for raw in iter(lambda file=open(path, "rb"): file.readline(2**27 + 1), b""):
                 transcript.take(raw)
             report = transcript.finish()
+            hold(not transcript.receipt or receipts.setdefault(transcript.run_id, transcript.receipt) == transcript.receipt, "another file states another receipt of this item")
         except Exception as flaw:  # what cannot be computed does not hold
             report, code = [f"NOT VERIFIED at line {transcript.line}: {flaw if isinstance(flaw, ValueError) else repr(flaw)}"], 7
         print("\n".join(report[:-1] + [f"{path}: {report[-1]}"]))
