@@ -24,7 +24,7 @@ pub struct Coverage {
 /// The sentences of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CoveredSubject {
-    /// `000`, `002` or `003`.
+    /// `000` to `004`.
     pub contract: &'static str,
     /// `<section>.<subject>`.
     pub name: String,

@@ -1,4 +1,4 @@
-//! The sentences of the source contracts (corpus/sentences.yaml, _001, _002, _003) and the Rust tests that show some of them
+//! The sentences of the source contracts (corpus/sentences.yaml, _001, _002, _003, _004) and the Rust tests that show some of them
 //! (corpus/tests.yaml, derived). Knows no case.
 
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct SentenceTexts {
     pub machine: String,
     /// The contract of agents, `corpus/sentences_003.yaml`.
     pub agents: String,
+    /// The contract of work items, `corpus/sentences_004.yaml`.
+    pub work: String,
     /// `corpus/tests.yaml`: for each id the tests that name it.
     pub tests: String,
 }
@@ -75,12 +77,13 @@ pub(super) type TestsById = BTreeMap<String, Vec<String>>;
 
 impl SentenceTexts {
     /// Each list of sentences, behind the name of its contract.
-    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 4], CaseError> {
+    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 5], CaseError> {
         Ok([
             ("000", parse("sentences.yaml", &self.session)?),
             ("001", parse("sentences_001.yaml", &self.files)?),
             ("002", parse("sentences_002.yaml", &self.machine)?),
             ("003", parse("sentences_003.yaml", &self.agents)?),
+            ("004", parse("sentences_004.yaml", &self.work)?),
         ])
     }
 

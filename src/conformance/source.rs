@@ -57,6 +57,7 @@ impl Corpus {
                 files: include_str!("../../corpus/sentences_001.yaml").to_owned(),
                 machine: include_str!("../../corpus/sentences_002.yaml").to_owned(),
                 agents: include_str!("../../corpus/sentences_003.yaml").to_owned(),
+                work: include_str!("../../corpus/sentences_004.yaml").to_owned(),
                 tests: include_str!("../../corpus/tests.yaml").to_owned(),
             },
             mutants: MUTANTS.to_owned(),
@@ -84,6 +85,7 @@ impl Corpus {
             files: own("sentences_001.yaml", built_in.sentences.files)?,
             machine: own("sentences_002.yaml", built_in.sentences.machine)?,
             agents: own("sentences_003.yaml", built_in.sentences.agents)?,
+            work: own("sentences_004.yaml", built_in.sentences.work)?,
             tests: own("tests.yaml", built_in.sentences.tests)?,
         };
         let mutants = own("mutants.jsonl", built_in.mutants)?;
