@@ -18,6 +18,7 @@ mod audit;
 mod bare;
 mod bare_machine;
 mod decide;
+mod freeze;
 mod many;
 mod memory;
 mod process;
@@ -58,8 +59,12 @@ fn table(arguments: &[&str]) {
         [] => &[10, 100, 1000],
         given => given,
     };
-    let named =
-        |group: &&&str| ["append", "audit", "decide", "many", "start", "whole"].contains(*group);
+    let named = |group: &&&str| {
+        let groups = [
+            "append", "audit", "decide", "freeze", "many", "start", "whole",
+        ];
+        groups.contains(*group)
+    };
     let any = arguments.iter().any(|argument| named(&argument));
     let wanted = |group: &str| !any || arguments.contains(&group);
     let longest = lengths.iter().copied().max().unwrap_or(1);
@@ -79,6 +84,9 @@ fn table(arguments: &[&str]) {
     }
     if wanted("start") {
         show(start::rows());
+    }
+    if wanted("freeze") {
+        show(freeze::rows());
     }
     if wanted("whole") {
         show(whole::rows(lengths));

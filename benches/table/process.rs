@@ -107,6 +107,16 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (done, cpu_between(&before, &after))
 }
 
+/// Does `work`, and says the time that it takes on the clock, and of the processor in all threads of this process.
+pub fn measured<T>(work: impl FnOnce() -> T) -> (T, [Duration; 2]) {
+    let before = getrusage(UsageWho::RUSAGE_SELF).expect("resources are counted");
+    let began = Instant::now();
+    let done = work();
+    let wall = began.elapsed();
+    let after = getrusage(UsageWho::RUSAGE_SELF).expect("resources are counted");
+    (done, [wall, cpu_between(&before, &after)])
+}
+
 fn cpu_between(before: &Usage, after: &Usage) -> Duration {
     let micros = |usage: &Usage| {
         let of = |time: TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
