@@ -11,3 +11,4 @@ pub mod depth;
 pub mod golden;
 pub mod sample;
 pub mod skipped;
+pub mod work;

@@ -261,7 +261,7 @@ fn replay(file: &[u8]) -> ReplayReport {
                 replayer = Some(Replayer::new(contract, &header.run_id));
             }
             Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
-            Record::Checkpoint(_) | Record::Tombstone(_) | Record::WorkflowEntry(_) => {}
+            Record::Checkpoint(_) | Record::Tombstone(_) | Record::MachineEntry(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_owned());
             }

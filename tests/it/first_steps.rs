@@ -737,7 +737,12 @@ fn manual_pages_and_completions_are_written_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let (code, printed) = output_of(monolith(&folder).args(["man", "--out", "pages"]));
     assert_eq!(code, 0, "{printed}");
-    for page in ["monolith.1", "monolith-run.1", "monolith-contract-check.1"] {
+    for page in [
+        "monolith.1",
+        "monolith-run.1",
+        "monolith-contract-check.1",
+        "monolith-work-run.1",
+    ] {
         let page = fs::read_to_string(folder.path().join("pages").join(page)).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
     }

@@ -53,7 +53,7 @@ impl Golden {
                     header = Some((contract, found.run_id));
                 }
                 Record::Entry(found) => entries.push(SealedEntry::from(&*found)),
-                Record::Checkpoint(_) | Record::Tombstone(_) | Record::WorkflowEntry(_) => {}
+                Record::Checkpoint(_) | Record::Tombstone(_) | Record::MachineEntry(_) => {}
                 Record::Blob(found) => {
                     blobs.insert(found.hash, found.bytes.to_vec());
                 }

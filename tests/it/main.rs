@@ -245,4 +245,11 @@ mod verifier;
 #[cfg(test)]
 mod way_out;
 #[cfg(test)]
+#[cfg(unix)]
+mod work;
+#[cfg(test)]
+mod work_page;
+#[cfg(test)]
+mod work_transcript;
+#[cfg(test)]
 mod workflow;

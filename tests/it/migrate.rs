@@ -149,7 +149,12 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
     let scene = Scene::new();
     let file = scene.ends(&["export", "chat-1"], 0, "");
     let listed = scene.ends(&["migrate", "--list"], 0, "monolith-transcript/1");
-    for format in ["monolith-contract/1", "openai-chat/1", "semantics 1"] {
+    for format in [
+        "monolith-contract/1",
+        "monolith-work-receipt/1",
+        "openai-chat/1",
+        "semantics 1",
+    ] {
         assert!(listed.contains(format), "{listed}");
     }
     let store = listed.lines().last().unwrap().split_whitespace();

@@ -1,5 +1,6 @@
 //! The lists of sentences (corpus/sentences.yaml of the session contract, corpus/sentences_002.yaml of the machine's own,
-//! corpus/sentences_001.yaml of agents' files, corpus/sentences_003.yaml of agents) against what shows them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
+//! corpus/sentences_001.yaml of agents' files, corpus/sentences_003.yaml of agents, corpus/sentences_004.yaml of work items) against what shows
+//! them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
 //!
 //! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session` or `machine`.
 //! docs/audit/ai-agent.md lists each row of the guide with its state. `MONOLITH_BLESS=1` rewrites corpus/tests.yaml and the
@@ -21,6 +22,7 @@ const SESSION: &str = "| section | sentences | shown by | not shown |\n|---|---|
 const AGENTS: &str = "| section of 003 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const FILES: &str = "| section of 001 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const MACHINE: &str = "| section of 002 | sentences | shown by | not shown |\n|---|---|---|---|\n";
+const WORK: &str = "| section of 004 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 
 /// The start of the tables in docs/audit/ai-agent.md: the rows of a section by state, and each row.
 const GUIDE_COUNTS: &str =
@@ -61,7 +63,7 @@ fn tests_yaml() -> String {
     out
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -76,30 +78,38 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 
 /// The ids in the doc comments of tests, each with the name of its test. A comment of anything else names none.
 fn named_in(text: &str) -> Vec<(String, String)> {
+    const CONTRACTS: [&str; 5] = ["000/", "001/", "002/", "003/", "004/"];
     let mut named = Vec::new();
-    let (mut ids, mut is_test) = (Vec::new(), false);
+    for (test, words) in tests_in(text) {
+        let words = words.iter().map(|word| {
+            word.trim_start_matches('(')
+                .trim_end_matches(['.', ';', ':'])
+        });
+        let ids = words.filter(|word| CONTRACTS.iter().any(|id| word.starts_with(id)));
+        named.extend(ids.map(|id| (id.to_owned(), test.to_owned())));
+    }
+    named
+}
+
+/// The tests of a file, each with the words of its doc comment.
+pub(super) fn tests_in(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut tests = Vec::new();
+    let (mut words, mut is_test) = (Vec::new(), false);
     for line in text.lines().map(str::trim_start) {
         if let Some(comment) = line.strip_prefix("///") {
-            let words = comment.split(|c: char| c.is_whitespace() || c == ',' || c == ')');
-            let words = words.map(|word| {
-                word.trim_start_matches('(')
-                    .trim_end_matches(['.', ';', ':'])
-            });
-            let contracts = ["000/", "001/", "002/", "003/"];
-            let of_contract = |word: &&str| contracts.iter().any(|id| word.starts_with(id));
-            ids.extend(words.filter(of_contract).map(str::to_owned));
+            words.extend(comment.split(|c: char| c.is_whitespace() || c == ',' || c == ')'));
         } else if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");
         } else {
             let name = line.split_once("fn ").filter(|_| is_test);
+            let words = std::mem::take(&mut words);
             if let Some((name, _)) = name.and_then(|(_, rest)| rest.split_once('(')) {
-                named.extend(ids.iter().map(|id: &String| (id.clone(), name.to_owned())));
+                tests.push((name, words));
             }
-            ids.clear();
             is_test = false;
         }
     }
-    named
+    tests
 }
 
 /// A row for each subject of a contract.
@@ -224,6 +234,7 @@ fn every_sentence_of_the_source_contracts_is_shown() {
     assert!(of("000") >= 230 && of("002") >= 170);
     assert!(of("001") >= 170);
     assert_eq!(of("003"), 22);
+    assert!(of("004") >= 75);
     let sentences = || coverage.subjects.iter().flat_map(|s| &s.sentences);
     assert!(sentences().all(|sentence| sentence.kind != SentenceKind::Open));
     assert!(coverage.gaps.is_empty(), "{:#?}", coverage.gaps);
@@ -252,7 +263,14 @@ fn plain(text: &str) -> String {
 fn quotes() -> BTreeMap<String, String> {
     let texts = Corpus::read(&root().join("corpus")).unwrap().sentences;
     let mut quotes = BTreeMap::new();
-    for list in [texts.session, texts.files, texts.machine, texts.agents] {
+    let lists = [
+        texts.session,
+        texts.files,
+        texts.machine,
+        texts.agents,
+        texts.work,
+    ];
+    for list in lists {
         let subjects: Vec<Value> = serde_saphyr::from_str(&list).unwrap();
         for listed in subjects
             .iter()
@@ -300,7 +318,7 @@ fn every_quote_is_in_its_contract_word_by_word() {
             .find(|path| name(path.as_path()).starts_with(contract));
         plain(&fs::read_to_string(source.unwrap()).unwrap())
     };
-    let texts = ["000", "001", "002", "003"].map(|contract| (contract, text_of(contract)));
+    let texts = ["000", "001", "002", "003", "004"].map(|contract| (contract, text_of(contract)));
     let texts = BTreeMap::from(texts);
     for (id, quote) in &quotes {
         let mut rest = texts[&id[..3]].as_str();
@@ -339,6 +357,7 @@ fn the_tables_of_the_source_contracts_are_derived() {
         (FILES, "001"),
         (MACHINE, "002"),
         (AGENTS, "003"),
+        (WORK, "004"),
     ] {
         document = with_table(&document, head, &table(head, contract));
     }

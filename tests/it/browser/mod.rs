@@ -104,7 +104,7 @@ pub fn printed<'d>(document: &'d str, name: &str) -> &'d str {
 }
 
 /// The page with one byte of the transcript in it changed, where `old` stands for the `at`th time.
-fn changed(page: &str, old: &str, new: &str, at: usize) -> String {
+pub fn changed(page: &str, old: &str, new: &str, at: usize) -> String {
     let (before, rest) = page.split_once(OPEN).unwrap();
     let (data, after) = rest.split_once('<').unwrap();
     let text = String::from_utf8(STANDARD.decode(data).unwrap()).unwrap();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -145,7 +145,6 @@ impl Copy {
                 .env("CARGO_TARGET_DIR", root.join("target"))
                 // Lints of the gate judge no mutant.
                 .env_remove("RUSTC_WORKSPACE_WRAPPER")
-                .stderr(Stdio::null())
                 .output()
                 .unwrap();
             let lines = String::from_utf8(output.stdout).unwrap();
@@ -167,6 +166,7 @@ impl Copy {
                     errors += 1;
                 }
             }
+            assert!(errors > 0, "{}", String::from_utf8_lossy(&output.stderr));
             if self.left_out == before {
                 self.leave_out_bodies();
             }

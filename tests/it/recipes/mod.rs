@@ -50,6 +50,7 @@ pages! {
     readme: "README.md",
     rest: "docs/recipes/rest.md",
     without_a_model: "docs/recipes/without-a-model.md",
+    work_item: "docs/recipes/work-item.md",
     workflow: "docs/recipes/workflow.md",
 }
 

@@ -14,6 +14,8 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::fixture::{Fixture, Left, calls, says};
 use crate::terminal::Terminal;
 
+#[cfg(unix)]
+mod work;
 mod workflow;
 
 const WIDTHS: [u16; 5] = [40, 60, 80, 120, 200];
@@ -252,6 +254,11 @@ fn replaced(text: &str, fixture: &Fixture) -> String {
         found[0].chars().map(digit).collect()
     };
     let text = Regex::new(date).unwrap().replace_all(&text, zeros);
+    let receipt = Regex::new("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").unwrap();
+    let text = receipt.replace_all(&text, "RECEIPT");
+    // The trees of a work item, and the run of its agent.
+    let of_item = Regex::new("((?:before|after) *)[0-9a-f]{12}|(run *)[0-9a-f]{16}(\\.1)").unwrap();
+    let text = of_item.replace_all(&text, "${1}${2}0${3}");
     // The head of a workflow, and the milliseconds that it was driven.
     let moving = Regex::new("(entries *head *)[0-9a-f]{16}|(ms *)[0-9,]+( *of)").unwrap();
     moving.replace_all(&text, "${1}${2}0${3}").into_owned()

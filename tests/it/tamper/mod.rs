@@ -185,6 +185,7 @@ impl Scene {
             entries: chain.length(),
             head: chain.head(),
             outcome: serde_json::from_value(outcome).unwrap(),
+            receipt: None,
             run_id: run_id(run),
         };
         store

@@ -106,6 +106,7 @@ const CONFINED: [Confined; 6] = [
             "inference/",
             "tools/",
             "store/",
+            "work_tree/",
             "service/",
             "headend/",
             "cli/",

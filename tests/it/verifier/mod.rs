@@ -6,6 +6,7 @@
 mod answers;
 mod damage;
 mod earlier;
+mod evidence;
 pub mod forge;
 mod judged;
 mod node;

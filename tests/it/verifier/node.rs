@@ -8,8 +8,9 @@ use super::Verdict;
 use super::damage::Case;
 
 /// The scripts that hash and verify in the page.
-pub(super) const SOURCES: [&str; 3] = [
+pub(super) const SOURCES: [&str; 4] = [
     include_str!("../../../src/service/export/html/blake3.js"),
+    include_str!("../../../src/service/export/html/notes.js"),
     include_str!("../../../src/service/export/html/transcript.js"),
     include_str!("../../../src/service/export/html/trust.js"),
 ];

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::{env, fs};
 
@@ -60,27 +60,18 @@ pub fn install(name: &str, pins: &Path) -> Result<PathBuf, String> {
 
 /// Returns verify.py's verdict on each case; `None` if it cannot run here.
 pub(super) fn verdicts(cases: &[Case], options: &[&str]) -> Option<Vec<Verdict>> {
-    let packages = match &*PACKAGES {
-        Ok(packages) => packages,
-        Err(reason) => {
-            println!("skipped {} cases: {reason}", cases.len());
-            return None;
-        }
-    };
+    if let Err(reason) = &*PACKAGES {
+        println!("skipped {} cases: {reason}", cases.len());
+        return None;
+    }
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..cases.len()).map(|n| format!("{n}.jsonl")).collect();
     for (name, case) in names.iter().zip(cases) {
         fs::write(folder.path().join(name), &case.bytes).unwrap();
     }
-    let output = Command::new("python3")
-        .arg(script())
-        .args(options)
-        .args(&names)
-        .current_dir(folder.path())
-        .env("PYTHONPATH", packages)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
+    let files = names.iter().map(String::as_str);
+    let arguments: Vec<&str> = options.iter().copied().chain(files).collect();
+    let output = verify_py(folder.path(), &arguments)?;
     let stdout = String::from_utf8(output.stdout).unwrap();
     let said: BTreeMap<&str, &str> = stdout.lines().filter_map(|l| l.split_once(": ")).collect();
     let verdicts: Vec<Verdict> = names
@@ -96,6 +87,25 @@ pub(super) fn verdicts(cases: &[Case], options: &[&str]) -> Option<Vec<Verdict>>
     let all_hold = verdicts.iter().all(|verdict| verdict.holds);
     assert_eq!(output.status.code(), Some(if all_hold { 0 } else { 7 }));
     Some(verdicts)
+}
+
+/// Runs verify.py in a folder; `None` if it cannot run here.
+pub fn verify_py(folder: &Path, arguments: &[&str]) -> Option<Output> {
+    let packages = match &*PACKAGES {
+        Ok(packages) => packages,
+        Err(reason) => {
+            println!("skipped: {reason}");
+            return None;
+        }
+    };
+    let output = Command::new("python3")
+        .arg(script())
+        .args(arguments)
+        .current_dir(folder)
+        .env("PYTHONPATH", packages)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output();
+    Some(output.unwrap())
 }
 
 /// `verified at level L0`, `NOT VERIFIED at line 3: hash …` or `NOT VERIFIED at the end: …`.
