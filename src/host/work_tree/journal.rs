@@ -21,7 +21,7 @@ use super::step::{OWNER, Step};
 
 /// The version of the journal.
 const FORMAT: u32 = 1;
-const FORWARD: &str = "journal";
+pub(super) const FORWARD: &str = "journal";
 const BACK: &str = "journal.back";
 const NEW: &str = "journal.new";
 /// The ending of the journal of a complete publication.
@@ -153,20 +153,45 @@ impl JournalFile {
     /// Reads the journal that a process left; `None` if there is none.
     pub(super) fn read(&self) -> Result<Option<(Journal, Direction)>, WorkTreeError> {
         for (name, direction) in [(BACK, Direction::Back), (FORWARD, Direction::Forward)] {
-            let file = match open_file(&self.folder, OsStr::new(name)) {
-                Err(Errno::NOENT) => continue,
-                opened => opened.map_err(|fault| self.refuse(name, &fault.to_string()))?,
-            };
-            let journal =
-                parsed(file).map_err(|fault| self.refuse(name, &format!("no journal: {fault}")))?;
-            if journal.format != FORMAT {
-                let version = journal.format;
-                let reason = format!("its format is {version}, and this build reads {FORMAT}");
-                return Err(self.refuse(name, &reason));
+            let journal = self.journal(name);
+            if let Some(journal) = journal.map_err(|reason| self.refuse(name, &reason))? {
+                return Ok(Some((journal, direction)));
             }
-            return Ok(Some((journal, direction)));
         }
         Ok(None)
+    }
+
+    /// Reads one journal; `None` if there is none. The error is the reason.
+    fn journal(&self, name: &str) -> Result<Option<Journal>, String> {
+        let file = match open_file(&self.folder, OsStr::new(name)) {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::INVAL | Errno::LOOP | Errno::NXIO) => {
+                return Err("no journal: it is no regular file".to_owned());
+            }
+            opened => opened.map_err(|fault| fault.to_string())?,
+        };
+        let journal = parsed(file).map_err(|fault| format!("no journal: {fault}"))?;
+        if journal.format == FORMAT {
+            return Ok(Some(journal));
+        }
+        let version = journal.format;
+        Err(format!(
+            "its format is {version}, and this build reads {FORMAT}"
+        ))
+    }
+
+    /// The journals that are here, those of complete publications included. Whoever needs a damaged one says that it is damaged.
+    pub(super) fn all(&self) -> std::io::Result<Vec<(OsString, Journal)>> {
+        let mut names = names(&self.folder)?;
+        names.retain(|name| {
+            name == FORWARD || name == BACK || name.as_bytes().ends_with(DONE.as_bytes())
+        });
+        let read = |name: OsString| {
+            let file = open_file(&self.folder, &name).ok()?;
+            let journal = parsed(file).ok()?;
+            Some((name, journal))
+        };
+        Ok(names.into_iter().filter_map(read).collect())
     }
 
     /// Removes the journals of a removed tree whose inode this one has got: none of their steps concerns it.
@@ -175,19 +200,7 @@ impl JournalFile {
         born_unix_nanos: Option<u64>,
         ops: Ops<'_>,
     ) -> std::io::Result<()> {
-        for name in names(&self.folder)? {
-            let is_journal =
-                name == FORWARD || name == BACK || name.as_bytes().ends_with(DONE.as_bytes());
-            if !is_journal {
-                continue;
-            }
-            // Whoever needs a journal says that it is damaged.
-            let Some(journal) = open_file(&self.folder, &name)
-                .ok()
-                .and_then(|file| parsed(file).ok())
-            else {
-                continue;
-            };
+        for (name, journal) in self.all()? {
             if journal.is_of_another_tree(born_unix_nanos) {
                 ops.remove(self.at(), &name)?;
             }
@@ -233,13 +246,27 @@ impl JournalFile {
         ops.sync_folder(self.at())
     }
 
-    /// The ids of the complete publications whose ends nobody has noted, in order.
-    pub(super) fn completed(&self) -> std::io::Result<Vec<String>> {
-        let names = names(&self.folder)?.into_iter();
-        let names = names.filter_map(|name| name.into_string().ok());
-        let mut ids: Vec<_> = names
-            .filter_map(|name| Some(name.strip_suffix(DONE)?.to_owned()))
-            .collect();
+    /// The ids of the complete publications whose ends nobody has noted, in order. A name alone shows nothing: the journal has the id, too.
+    pub(super) fn completed(&self) -> Result<Vec<String>, WorkTreeError> {
+        let names = names(&self.folder).map_err(|fault| place_error(&self.path, fault))?;
+        let mut ids = Vec::new();
+        for name in names.iter().filter_map(|name| name.to_str()) {
+            let Some(id) = name.strip_suffix(DONE) else {
+                continue;
+            };
+            let is_its =
+                |journal: &Journal| journal.id == id && journal.purpose == Purpose::Publish;
+            let reason = match self.journal(name) {
+                Ok(Some(journal)) if is_its(&journal) => {
+                    ids.push(journal.id);
+                    continue;
+                }
+                Ok(_) => "the journal of another publication".to_owned(),
+                Err(reason) => reason,
+            };
+            let reason = format!("{reason}; move it away, and check what {id} changed");
+            return Err(self.refuse(name, &reason));
+        }
         ids.sort();
         Ok(ids)
     }
@@ -275,6 +302,6 @@ fn parsed(file: File) -> std::io::Result<Journal> {
     Ok(serde_json::from_str(&std::io::read_to_string(file)?)?)
 }
 
-fn done_name(id: &str) -> OsString {
+pub(super) fn done_name(id: &str) -> OsString {
     OsString::from(format!("{id}{DONE}"))
 }

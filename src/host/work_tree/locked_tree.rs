@@ -90,9 +90,9 @@ impl WorkTree {
         let state = TreeState::open(places.state, (found.id, &path), gate.syncs())?;
         let lock = TreeLock::take(&state, &path)?;
         let owner = Owner::new(&root, places.state.canonicalize().map_err(refuse)?);
-        let locks = (lock, owner.lock(&root, &path)?);
-        let in_use = StateUse::take(&state.shared)?;
         let journal = JournalFile::open(&state.folder)?;
+        let locks = (lock, owner.lock((&root, &path), (&journal, gate.syncs()))?);
+        let in_use = StateUse::take(&state.shared)?;
         let removed = journal.remove_others(root.born_unix_nanos, Ops(gate.as_ref()));
         removed.map_err(|fault| place_error(&state.folder, fault))?;
         let blobs = Blobs::new(places.state);
@@ -135,7 +135,8 @@ impl WorkTree {
     /// Scans the tree. Files that are unchanged since the last scan are not read.
     ///
     /// # Errors
-    /// [`WorkTreeError::Refused`] with a path that is no file, folder or link; [`WorkTreeError::Moved`] with one that something keeps
+    /// [`WorkTreeError::Refused`] with a path that is no file, folder or link, or another tree with a half-done publication;
+    /// [`WorkTreeError::Moved`] with one that something keeps
     /// writing.
     pub fn scan(&self, terms: ScanTerms<'_>, watch: Watch<'_>) -> Result<Scan, WorkTreeError> {
         let rules = ScanRules::new(terms, None);
@@ -152,6 +153,7 @@ impl WorkTree {
         let cache = HashCache::load(&file);
         let scanner = Scanner {
             cache: &cache,
+            is_work_tree: id == self.found.id,
             root,
             rules,
             watch,

@@ -81,6 +81,8 @@ mod withheld;
 pub use aside::ASIDE;
 #[cfg(unix)]
 pub use collection::{Collected, Needed, collect_contents};
+#[cfg(unix)]
+pub use completed::has_journal;
 pub use error::WorkTreeError;
 pub use gate::{Gate, Op, OpenGate};
 #[cfg(unix)]

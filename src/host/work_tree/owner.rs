@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::WorkTreeError;
 use super::folder::place_error;
+use super::journal::JournalFile;
+use super::publisher::stage_name;
 use super::recovery::Root;
-use super::scratch_folder::ScratchFolder;
+use super::scratch_folder::{NEW_OWNER, OWNER, OWNER_BYTES, ScratchFolder};
 use super::state::TreeLock;
 
 /// The first line of a record: its format.
@@ -39,7 +41,11 @@ impl Owner {
     /// # Errors
     /// [`WorkTreeError::Busy`] where a process of another state folder works on the tree, [`WorkTreeError::Unfinished`] where one has left
     /// work there.
-    pub(super) fn lock(&self, root: &Root, path: &Path) -> Result<Option<TreeLock>, WorkTreeError> {
+    pub(super) fn lock(
+        &self,
+        (root, path): (&Root, &Path),
+        (journal, syncs): (&JournalFile, bool),
+    ) -> Result<Option<TreeLock>, WorkTreeError> {
         let lock = TreeLock::of_root(&root.folder);
         let folders = ScratchFolder::existing(path, &root.found)?;
         let lock = match lock {
@@ -55,28 +61,36 @@ impl Owner {
             lock => lock.map_err(|fault| place_error(path, fault))?,
         };
         for folder in &folders {
-            self.judge(folder, path, lock.is_some())?;
+            if !self.judge(folder, path, lock.is_some(), journal)? {
+                // Before anything else: what shows that it belongs here goes with the stage.
+                self.record(folder, syncs)?;
+            }
         }
         Ok(lock)
     }
 
-    /// Refuses a scratch folder with the work of another state folder. Without a lock of the root, its process may be about to begin.
+    /// Refuses a scratch folder with the work of another state folder. Without a lock of the root, its process may be about to begin. False
+    /// if it has this state folder's work under another path.
     fn judge(
         &self,
         folder: &ScratchFolder,
         path: &Path,
         is_locked: bool,
-    ) -> Result<(), WorkTreeError> {
+        journal: &JournalFile,
+    ) -> Result<bool, WorkTreeError> {
         let Some(theirs) = read(folder)? else {
-            return Ok(());
+            return Ok(true);
         };
         let born = theirs.born_unix_nanos.zip(self.born_unix_nanos);
         let is_of_removed_tree = born.is_some_and(|(theirs, ours)| theirs != ours);
         if theirs.state == self.state || is_of_removed_tree {
-            return Ok(());
+            return Ok(true);
         }
         if is_locked && !folder.has_work()? {
-            return Ok(());
+            return Ok(true);
+        }
+        if is_locked && has_stage_of(folder, journal)? {
+            return Ok(false);
         }
         Err(WorkTreeError::Unfinished {
             path: path.to_owned(),
@@ -88,7 +102,9 @@ impl Owner {
     /// Records this state folder, before anything else is in the scratch folder.
     pub(super) fn record(&self, folder: &ScratchFolder, syncs: bool) -> Result<(), WorkTreeError> {
         match folder.set_owner(&self.to_bytes(), syncs) {
-            Err(fault) if !self.is_recorded(folder) => Err(place_error(&folder.path, fault)),
+            Err(fault) if !self.is_recorded(folder) => {
+                Err(place_error(&folder.path.join(NEW_OWNER), fault))
+            }
             // The process id is for people: a full disk does not keep the lock away.
             _ => Ok(()),
         }
@@ -127,15 +143,28 @@ impl Owner {
     }
 }
 
+/// True if a stage in a scratch folder is that of a journal in the state folder. Its name has the random key of the journal, so no other state
+/// folder began it.
+fn has_stage_of(folder: &ScratchFolder, journal: &JournalFile) -> Result<bool, WorkTreeError> {
+    let journals = journal.all();
+    let journals = journals.map_err(|fault| place_error(journal.place(), fault))?;
+    let names = folder.names()?;
+    let mut stages = journals.iter().map(|(_, journal)| stage_name(journal));
+    Ok(stages.any(|stage| names.contains(&stage)))
+}
+
 /// Reads the owner of a scratch folder; `None` if it has none.
 fn read(folder: &ScratchFolder) -> Result<Option<Owner>, WorkTreeError> {
     let record = folder.owner();
-    let record = record.map_err(|fault| place_error(&folder.path, fault))?;
+    let path = folder.path.join(OWNER);
+    let record = record.map_err(|fault| place_error(&path, fault))?;
     let Some(record) = record else {
         return Ok(None);
     };
-    let owner = Owner::parse(&record).ok_or_else(|| WorkTreeError::Record {
-        path: folder.path.join(".owner"),
+    let is_whole = u64::try_from(record.len()).is_ok_and(|bytes| bytes < OWNER_BYTES);
+    let owner = is_whole.then(|| Owner::parse(&record)).flatten();
+    let owner = owner.ok_or_else(|| WorkTreeError::Record {
+        path,
         reason: "not a record of a state folder; remove it if no other state folder has work here"
             .to_owned(),
     })?;

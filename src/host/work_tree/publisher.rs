@@ -256,7 +256,7 @@ impl Publisher<'_> {
 }
 
 /// The name of a stage.
-fn stage_name(journal: &Journal) -> OsString {
+pub(super) fn stage_name(journal: &Journal) -> OsString {
     let Journal { id, key, .. } = journal;
     OsString::from(format!("{id}-{key}{STAGE}"))
 }

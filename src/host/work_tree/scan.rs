@@ -23,7 +23,7 @@ use super::found::{FileId, Found, Kind};
 use super::hash_cache::HashCache;
 use super::parallel::caught;
 use super::rules::{FolderRules, Part, ScanRules, join};
-use super::scratch_folder::is_scratch;
+use super::scratch_folder::{inode_name, is_scratch, trees_with_stages};
 use super::watch::{StopCheck, Watch};
 
 /// The most threads that walk a tree.
@@ -70,6 +70,8 @@ impl Scan {
 /// A scan of the tree below an open folder.
 pub(super) struct Scanner<'s> {
     pub cache: &'s HashCache,
+    /// True for the work tree itself. What an agent does in its copy is not taken for another tree.
+    pub is_work_tree: bool,
     pub rules: &'s ScanRules<'s>,
     pub root: BorrowedFd<'s>,
     pub watch: Watch<'s>,
@@ -236,6 +238,16 @@ impl Walk<'_> {
         let rules = self.scanner.rules;
         let rules = rules.of_folder(job.rules.as_ref(), place, open);
         let rules = rules.map_err(refuse)?;
+        let half_done = self.half_done(&folder, (job.depth, &names));
+        let half_done = half_done.map_err(|fault| refuse(fault.into()))?;
+        if !half_done.is_empty() {
+            let found = Found::of_open(&folder).map_err(|fault| refuse(fault.into()))?;
+            if half_done.contains(&inode_name(&found))
+                && let Ok(path) = WorkPath::from_bytes(&job.path)
+            {
+                return Err(unfinished(&path));
+            }
+        }
         let mut children = Vec::new();
         let mut bytes = join(&job.path, b"");
         let above = bytes.len();
@@ -264,6 +276,9 @@ impl Walk<'_> {
                     walked.ignored.push(path);
                 }
                 Part::Ignored | Part::Tree => {
+                    if is_folder && half_done.contains(&inode_name(&found)) {
+                        return Err(unfinished(&path));
+                    }
                     let child = is_folder.then(|| Job {
                         depth: job.depth + 1,
                         in_ignored: is_ignored,
@@ -286,6 +301,24 @@ impl Walk<'_> {
             }
         }
         Ok(children)
+    }
+
+    /// The names of the scratch folders of other trees, in this folder or this folder itself, that have a stage.
+    fn half_done(
+        &self,
+        folder: &OwnedFd,
+        (depth, names): (usize, &[OsString]),
+    ) -> rustix::io::Result<HashSet<OsString>> {
+        let is_there = names.iter().any(|name| is_scratch(name));
+        if !is_there || !self.scanner.is_work_tree {
+            return Ok(HashSet::new());
+        }
+        let mut trees = trees_with_stages(folder.as_fd())?;
+        if depth == 0 {
+            // The stages of the tree that is scanned are its process's own.
+            trees.remove(&inode_name(&Found::of_open(folder)?));
+        }
+        Ok(trees)
     }
 
     fn count_path(&self) -> Result<(), WorkTreeError> {
@@ -325,6 +358,15 @@ impl Walk<'_> {
             Kind::Other => return Err(special(path)),
         };
         Ok(Some((node, found)))
+    }
+}
+
+/// Refuses another tree whose changes are on their way.
+fn unfinished(path: &WorkPath) -> WorkTreeError {
+    WorkTreeError::Refused {
+        path: path.clone(),
+        reason: "another work tree, with a publication that is not finished; run `monolith work run` with a file of that tree first, or exclude it"
+            .to_owned(),
     }
 }
 

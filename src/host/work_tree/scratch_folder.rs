@@ -1,5 +1,6 @@
 //! The private folder on the file system of a work tree that holds its scratch trees and stages: next to the tree, or inside it.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -26,9 +27,11 @@ pub(super) const STAGE: &str = ".stage";
 /// The ending of a stage that holds old files whose place something else took during a roll-back.
 pub(super) const KEPT: &str = ".kept";
 /// The file that names the state folder which works on the tree. It is no id of a scratch tree.
-const OWNER: &str = ".owner";
+pub(super) const OWNER: &str = ".owner";
 /// The same while it is written.
-const NEW_OWNER: &str = ".owner.new";
+pub(super) const NEW_OWNER: &str = ".owner.new";
+/// Bytes of an owner's record that are read. A shorter one has room for any path.
+pub(super) const OWNER_BYTES: u64 = 8 * 1024;
 /// The bits of a mode that let others do anything.
 const OTHERS: u32 = 0o077;
 /// Maximum number of tries to make the folder next to a tree.
@@ -44,6 +47,42 @@ pub(super) fn is_left_out(name: &OsStr) -> bool {
 /// True for the name of the folder itself.
 pub(super) fn is_scratch(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(NAME)
+}
+
+fn is_stage(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(STAGE.as_bytes())
+}
+
+/// The folders of the trees that have a stage, by name: trees in an open folder, or that folder itself.
+pub(super) fn trees_with_stages(above: BorrowedFd<'_>) -> rustix::io::Result<HashSet<OsString>> {
+    let Some(shared) = readable(above, OsStr::new(NAME))? else {
+        return Ok(HashSet::new());
+    };
+    let mut trees = HashSet::new();
+    for tree in entries(&shared)? {
+        if let Some(folder) = readable(shared.as_fd(), &tree)?
+            && entries(&folder)?.iter().any(|name| is_stage(name))
+        {
+            trees.insert(tree);
+        }
+    }
+    Ok(trees)
+}
+
+/// Opens a folder; `None` for another kind of path, and for a folder that another user keeps closed.
+fn readable(above: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Option<OwnedFd>> {
+    match open_folder(above, name) {
+        Err(Errno::ACCESS | Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// The names in a folder, which its process may have removed meanwhile.
+fn entries(folder: &OwnedFd) -> rustix::io::Result<Vec<OsString>> {
+    match names(folder) {
+        Err(Errno::NOENT) => Ok(Vec::new()),
+        listed => listed,
+    }
 }
 
 /// The private folder of one work tree.
@@ -157,7 +196,7 @@ impl ScratchFolder {
     /// Removes the stages that killed processes left. Their publications have ended, or never began.
     pub(super) fn remove_stages(&self, ops: Ops<'_>) -> Result<(), WorkTreeError> {
         for name in self.names()? {
-            if name.as_encoded_bytes().ends_with(STAGE.as_bytes()) {
+            if is_stage(&name) {
                 let removed = remove_tree(ops, self.at(), &name);
                 removed.map_err(|fault| place_error(&self.path.join(&name), fault))?;
             }
@@ -174,20 +213,26 @@ impl ScratchFolder {
         Ok(self.names()?.iter().any(is_work))
     }
 
-    /// Reads the record of its owner; `None` if it has none.
+    /// Reads the record of its owner; `None` if it has none. What is no regular file reads as an empty one.
     pub(super) fn owner(&self) -> io::Result<Option<Vec<u8>>> {
-        let mut file = match open_file(&self.folder, OsStr::new(OWNER)) {
+        let file = match open_file(&self.folder, OsStr::new(OWNER)) {
             Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::INVAL | Errno::LOOP | Errno::NXIO) => return Ok(Some(Vec::new())),
             opened => opened?,
         };
         let mut record = Vec::new();
-        file.read_to_end(&mut record)?;
+        file.take(OWNER_BYTES).read_to_end(&mut record)?;
         Ok(Some(record))
     }
 
     /// Writes the record of its owner, whole or not at all.
     pub(super) fn set_owner(&self, record: &[u8], syncs: bool) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        // A name that something else has, such as a pipe, is not opened.
+        match unlinkat(&self.folder, NEW_OWNER, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(fault) => return Err(fault.into()),
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = openat(&self.folder, NEW_OWNER, flags | OFlags::CLOEXEC, mode)?;
         let mut file = File::from(file);
@@ -237,7 +282,7 @@ fn own_folder(above: BorrowedFd<'_>, name: &OsStr, makes: bool) -> Result<Option
 }
 
 /// The name of the folder of one tree. All trees of a shared folder are on its device, whose number may change when the system starts again.
-fn inode_name(tree: &Found) -> OsString {
+pub(super) fn inode_name(tree: &Found) -> OsString {
     OsString::from(format!("{:x}", tree.id.1))
 }
 

@@ -21,6 +21,8 @@ use crate::store::{open_own, own_folder, private_file, private_folder};
 /// The most bytes of a lock file that are read: a process id.
 const PID_BYTES: u64 = 20;
 
+/// The folder of the states of all trees.
+pub(super) const TREES: &str = "trees";
 /// The file that holds the path of the work tree.
 const PLACE: &str = "place";
 
@@ -41,7 +43,7 @@ impl TreeState {
         ((device, inode), root): (FileId, &Path),
         syncs: bool,
     ) -> Result<Self, WorkTreeError> {
-        let trees = shared.join("trees");
+        let trees = shared.join(TREES);
         let folder = trees.join(format!("{device:x}-{inode:x}"));
         let earlier = if folder.exists() {
             None

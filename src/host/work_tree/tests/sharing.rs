@@ -10,7 +10,7 @@ use monolith_core::work::{PathChange, WorkPath};
 use super::fixture::{
     Faults, Fixture, change_every_kind, changes_of, every_kind, picture, put, scan, scratch, watch,
 };
-use crate::work_tree::{Recovered, TreePlaces, WorkTree, WorkTreeError};
+use crate::work_tree::{Recovered, ScanTerms, TreePlaces, WorkTree, WorkTreeError};
 
 /// Locks a tree with a state folder.
 fn lock_in(
@@ -272,4 +272,140 @@ fn nothing_is_published_into_the_state_of_the_host() {
         assert_eq!(picture(&tree), before, "{name}");
     }
     locked.publish("item", &changes).unwrap();
+}
+
+#[test]
+fn a_moved_state_folder_finishes_its_half_done_publication() {
+    let fixture = Fixture::new();
+    let (changes, operations) = changes(&fixture);
+    let moved = fixture.state().with_extension("moved");
+    let mut begun = 0;
+    for dead_from in (0..operations).step_by(7) {
+        let tree = killed(&fixture, &format!("tree-{dead_from}"), &changes, dead_from);
+        if !state_of(&fixture, &tree).join("journal").exists() {
+            continue;
+        }
+        begun += 1;
+        fs::rename(fixture.state(), &moved).unwrap();
+        // A copy of the tree that another item left is moved with it.
+        fs::create_dir(scratch_of(&tree).join("other-item")).unwrap();
+        let (locked, recovered) = lock_in(&moved, &tree, Faults::none()).unwrap();
+        assert!(recovered.is_some_and(|recovered| recovered.is_complete));
+        assert_eq!(locked.completed().unwrap(), ["item"]);
+        locked.acknowledge("item").unwrap();
+        drop(locked);
+        // It is the owner from now on, also without the stage.
+        let (locked, _) = lock_in(&moved, &tree, Faults::none()).unwrap();
+        locked.remove_scratch("other-item").unwrap();
+        drop(locked);
+        assert!(!scratch_of(&tree).exists());
+        fs::rename(&moved, fixture.state()).unwrap();
+    }
+    assert!(begun > 0);
+}
+
+#[test]
+fn an_owner_record_of_another_kind_is_named_and_not_waited_for() {
+    let fixture = Fixture::new();
+    let tree = fixture.tree("a");
+    scratch(&fixture.lock(&tree));
+    let record = scratch_of(&tree).join(".owner");
+    let written = fs::read(&record).unwrap();
+    let pipe = |path: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    };
+    let long = |path: &Path| {
+        fs::write(path, &written).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(1 << 20).unwrap();
+    };
+    let folder = |path: &Path| fs::create_dir(path).unwrap();
+    let link = |path: &Path| std::os::unix::fs::symlink("nowhere", path).unwrap();
+    let makers: [&dyn Fn(&Path); 4] = [&pipe, &long, &folder, &link];
+    for make in makers {
+        fs::remove_file(&record).unwrap();
+        make(&record);
+        let error = fixture.lock_with(&tree, Arc::new(Faults::none())).map(drop);
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains(&record.display().to_string()), "{text}");
+        assert!(text.contains("remove it"), "{text}");
+        if record.is_dir() {
+            fs::remove_dir(&record).unwrap();
+            fs::write(&record, "").unwrap();
+        }
+    }
+    fs::remove_file(&record).unwrap();
+    // Nor is one for the name under which a record is written.
+    pipe(&scratch_of(&tree).join(".owner.new"));
+    fixture.lock(&tree).remove_scratch("item").unwrap();
+}
+
+#[test]
+fn a_publication_is_complete_by_its_journal_and_not_by_a_name() {
+    let fixture = Fixture::new();
+    let (changes, _) = changes(&fixture);
+    let tree = fixture.tree("a");
+    every_kind(&tree);
+    let locked = fixture.lock(&tree);
+    locked.publish("item", &changes).unwrap();
+    assert_eq!(locked.completed().unwrap(), ["item"]);
+    let state = state_of(&fixture, &tree);
+    let other = state.join("other.done");
+    let refused = |reason: &str| {
+        let text = locked.completed().unwrap_err().to_string();
+        assert!(text.contains(&other.display().to_string()), "{text}");
+        assert!(text.contains(reason), "{text}");
+        assert!(text.contains("move it away"), "{text}");
+    };
+    fs::write(&other, "junk").unwrap();
+    refused("no journal");
+    fs::copy(state.join("item.done"), &other).unwrap();
+    refused("another publication");
+    fs::remove_file(&other).unwrap();
+    fs::create_dir(&other).unwrap();
+    refused("no regular file");
+    fs::remove_dir(&other).unwrap();
+    assert_eq!(locked.completed().unwrap(), ["item"]);
+}
+
+#[test]
+fn a_tree_with_another_one_in_it_is_not_scanned_while_that_is_half_published() {
+    let fixture = Fixture::new();
+    let (changes, operations) = changes(&fixture);
+    let killed_at = |at| killed(&fixture, &format!("outer-{at}/sub"), &changes, at);
+    let mut trees = (0..operations).rev().step_by(7).map(killed_at);
+    let inner = trees.find(|tree| state_of(&fixture, tree).join("journal").exists());
+    let inner = inner.expect("a half-done publication");
+    let above = inner.parent().unwrap();
+    let refuses = |tree: &Path, excludes: &[String]| {
+        let locked = fixture.lock(tree);
+        let terms = ScanTerms {
+            excludes,
+            ..ScanTerms::default()
+        };
+        match locked.scan(terms, &watch).map(drop) {
+            Err(WorkTreeError::Refused { path, reason }) => {
+                assert!(reason.contains("monolith work run"), "{reason}");
+                Some(path.to_string())
+            }
+            scanned => {
+                scanned.unwrap();
+                None
+            }
+        }
+    };
+    let outer = above.parent().unwrap();
+    assert_eq!(refuses(outer, &[]).as_deref(), Some("sub/tree"));
+    assert_eq!(refuses(above, &[]).as_deref(), Some("tree"));
+    assert_eq!(refuses(outer, &["sub/tree".to_owned()]), None);
+    // The same with a stage inside the inner tree.
+    let places = [above, inner.as_path()].map(|folder| folder.join(".monolith-scratch"));
+    fs::rename(&places[0], &places[1]).unwrap();
+    assert_eq!(refuses(outer, &[]).as_deref(), Some("sub/tree"));
+    fs::rename(&places[1], &places[0]).unwrap();
+    let (locked, recovered) = lock_in(&fixture.state(), &inner, Faults::none()).unwrap();
+    assert!(recovered.is_some());
+    drop(locked);
+    assert_eq!(refuses(outer, &[]), None);
 }
