@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::error::ServiceError;
 use crate::forks::ForkedWorkflow;
+#[cfg(unix)]
+use crate::work::Reconciler;
 use monolith_core::message::RunId;
 use monolith_host::store::{RemoveError, RunFilter, RunRow, StoreReader};
 
@@ -16,8 +18,27 @@ struct NeedsOfFork {
     line: Vec<RunId>,
 }
 
-/// The runs of a store that workflows need which were forked from others.
-pub(super) struct NeededRuns(Vec<NeedsOfFork>);
+/// A run that must stay.
+pub(super) struct NeededRun {
+    pub(super) run_id: RunId,
+    pub(super) why: ServiceError,
+}
+
+impl NeededRun {
+    fn new(run_id: &RunId, why: impl Into<ServiceError>) -> Self {
+        Self {
+            run_id: run_id.clone(),
+            why: why.into(),
+        }
+    }
+}
+
+/// The runs of a store that others need: workflows which were forked from others, and unfinished items that reconcile others.
+pub(super) struct NeededRuns {
+    forks: Vec<NeedsOfFork>,
+    #[cfg(unix)]
+    reconcilers: Vec<Reconciler>,
+}
 
 impl NeededRuns {
     /// Reads them; of a workflow that is no fork, its first entry alone.
@@ -39,37 +60,60 @@ impl NeededRuns {
                 fork: fork.run_id,
             });
         }
-        Ok(Self(needs))
+        Ok(Self {
+            forks: needs,
+            #[cfg(unix)]
+            reconcilers: Reconciler::all(reader)?,
+        })
     }
 
-    /// Returns the reason why one of these runs must stay: an unfinished tree includes it, or a fork has it as a step. `None`
-    /// if nothing that stays needs one.
+    /// Returns one of these runs that must stay: an unfinished tree includes it, a fork has it as a step, or an unfinished item
+    /// reconciles it. `None` if nothing that stays needs one.
     pub(super) fn needed(
         &self,
         reader: &StoreReader,
         runs: &[RunId],
-    ) -> Result<Option<RemoveError>, ServiceError> {
+    ) -> Result<Option<NeededRun>, ServiceError> {
         let doomed: BTreeSet<&RunId> = runs.iter().collect();
+        let goes = |runs: &[RunId]| runs.iter().find(|run| doomed.contains(run)).cloned();
         for run_id in runs {
             // One whose own parent has ended is a part of the tree all the same.
             if let Some(root) = reader.open_above(run_id)?
                 && !doomed.contains(&root)
             {
-                let run_id = run_id.clone();
-                return Ok(Some(RemoveError::Below { run_id, root }));
+                let why = RemoveError::Below {
+                    run_id: run_id.clone(),
+                    root,
+                };
+                return Ok(Some(NeededRun::new(run_id, why)));
             }
         }
-        for NeedsOfFork { below, fork, line } in &self.0 {
+        for NeedsOfFork { below, fork, line } in &self.forks {
             if doomed.contains(fork) {
                 continue;
             }
             let fork = fork.clone();
-            let goes = |runs: &[RunId]| runs.iter().find(|run| doomed.contains(run)).cloned();
             if let Some(run_id) = goes(below) {
-                return Ok(Some(RemoveError::Forked { fork, run_id }));
+                let why = RemoveError::Forked {
+                    fork,
+                    run_id: run_id.clone(),
+                };
+                return Ok(Some(NeededRun::new(&run_id, why)));
             }
             if let Some(run_id) = goes(line) {
-                return Ok(Some(RemoveError::ForkedFrom { fork, run_id }));
+                let why = RemoveError::ForkedFrom {
+                    fork,
+                    run_id: run_id.clone(),
+                };
+                return Ok(Some(NeededRun::new(&run_id, why)));
+            }
+        }
+        #[cfg(unix)]
+        for reconciler in &self.reconcilers {
+            if !doomed.contains(&reconciler.work_id)
+                && let Some(run_id) = goes(&reconciler.reads)
+            {
+                return Ok(Some(NeededRun::new(&run_id, reconciler.needs(&run_id))));
             }
         }
         Ok(None)

@@ -1,6 +1,6 @@
 //! The deletion of whole runs. The log of runs keeps their leaves, and a signed note says who deleted them.
 
-use super::needed::NeededRuns;
+use super::needed::{NeededRun, NeededRuns};
 use crate::clock::unix_ms;
 use crate::error::ServiceError;
 use crate::list::outcome_names::is_of_outcome;
@@ -8,12 +8,11 @@ use crate::service::Service;
 use crate::source::Source;
 use crate::text::escape::line;
 #[cfg(unix)]
-use crate::work::DeletedItems;
+use crate::work::{DeletedItems, judge_open_items};
 use monolith_core::message::RunId;
 use monolith_core::transcript::ParentFound;
 use monolith_host::store::{
-    Durability, Removal, RemoveError, RunFilter, RunRow, Store, StoreError, StoreReader,
-    remove_kept,
+    Durability, Removal, RunFilter, RunRow, Store, StoreError, StoreReader, remove_kept,
 };
 
 /// Runs that can be deleted.
@@ -79,8 +78,14 @@ pub fn deletable(service: &Service, asked: &str, force: bool) -> Result<Deletion
     let mut runs = reader.runs_below(&run_id)?;
     runs.reverse();
     runs.push(run_id);
-    if !force && let Some(fault) = NeededRuns::read(&mut reader)?.needed(&reader, &runs)? {
-        return Err(fault.into());
+    #[cfg(unix)]
+    judge_open_items(
+        &service.store_path()?,
+        &mut reader,
+        (runs.as_slice(), force),
+    )?;
+    if !force && let Some(needed) = NeededRuns::read(&mut reader)?.needed(&reader, &runs)? {
+        return Err(needed.why);
     }
     Ok(Deletion { force, runs })
 }
@@ -122,7 +127,7 @@ pub fn delete(
     let key = service.signer()?;
     #[cfg(unix)]
     let items = match service.reader()? {
-        Some(mut reader) => DeletedItems::find(&mut reader, &deletion.runs)?,
+        Some(mut reader) => DeletedItems::find(&path, &mut reader, &deletion.runs)?,
         None => DeletedItems::default(),
     };
     let done = Store::open(&path, Durability::Full)?.remove(&Removal {
@@ -187,21 +192,15 @@ fn unneeded(
         let names =
             |rows: &[RunRow]| -> Vec<RunId> { rows.iter().map(|row| row.run_id.clone()).collect() };
         let all: Vec<RunId> = trees.iter().flat_map(|tree| names(tree)).collect();
-        let Some(fault) = needed.needed(reader, &all)? else {
+        let Some(NeededRun { run_id, why }) = needed.needed(reader, &all)? else {
             return Ok(trees.into_iter().flatten().collect());
         };
-        let (RemoveError::Below { run_id, .. }
-        | RemoveError::Forked { run_id, .. }
-        | RemoveError::ForkedFrom { run_id, .. }) = &fault
-        else {
-            return Err(fault.into());
-        };
-        let kept = trees.iter().position(|tree| names(tree).contains(run_id));
+        let kept = trees.iter().position(|tree| names(tree).contains(&run_id));
         let Some(kept) = kept else {
-            return Err(fault.into());
+            return Err(why);
         };
         let root = trees.remove(kept).pop().map(|row| row.run_id.to_string());
-        let (root, why) = (root.unwrap_or_default(), line(&fault.to_string()));
+        let (root, why) = (root.unwrap_or_default(), line(&why.to_string()));
         notes.push(format!("kept {root}: cannot {why}"));
     }
 }

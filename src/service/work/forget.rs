@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::contents::needed_of;
 use super::git::remove_commits;
 use super::receipt_files::folder_of;
 use super::run::lock;
+use super::undeletable::judge_open_items;
 use crate::error::ServiceError;
 use crate::error::work::WorkFault;
 use crate::service::Service;
@@ -34,7 +35,16 @@ pub(crate) struct DeletedItems(Vec<ItemFiles>);
 
 impl DeletedItems {
     /// Finds the files of the items among these runs, while the store has their rows.
-    pub(crate) fn find(reader: &mut StoreReader, runs: &[RunId]) -> Result<Self, ServiceError> {
+    ///
+    /// # Errors
+    /// One of them must stay, whatever was asked for.
+    pub(crate) fn find(
+        store: &Path,
+        reader: &mut StoreReader,
+        runs: &[RunId],
+    ) -> Result<Self, ServiceError> {
+        // The publication of one that was judged before may have begun meanwhile.
+        judge_open_items(store, reader, (runs, true))?;
         let mut items = Vec::new();
         for run_id in runs {
             if reader.kind_of(run_id)? != Some(TranscriptKind::Work) {

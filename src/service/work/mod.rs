@@ -36,6 +36,8 @@ mod settle;
 mod steps;
 pub mod surface;
 pub mod thaw;
+mod undeletable;
 pub mod verify;
 
 pub(crate) use self::forget::DeletedItems;
+pub(crate) use self::undeletable::{Reconciler, judge_open_items};

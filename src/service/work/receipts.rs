@@ -1,5 +1,6 @@
 //! The receipts of this machine, found and listed. Writes none.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use super::rows::{item_rows, open_items};
 use crate::error::ServiceError;
 use crate::error::work::WorkFault;
 use crate::service::Service;
+use crate::text::escape::brief;
 use crate::work_entries::WorkSource;
 use monolith_core::message::RunId;
 use monolith_core::work::{PathChange, Receipt, Work, WorkStatus};
@@ -17,6 +19,8 @@ use monolith_host::store::{Invocation, StoreReader};
 
 /// The ending of the files of a receipt.
 const JSON: &str = ".json";
+/// Maximum length of what the caller typed, in a message.
+const MOST_ASKED: usize = 80;
 /// The word for the newest receipt.
 const LAST: &str = "last";
 
@@ -34,8 +38,8 @@ pub struct FoundReceipt {
 impl FoundReceipt {
     /// The work tree of its item.
     pub fn work_tree(&self) -> Result<&Path, WorkFault> {
-        let none = || WorkFault::NoReceipt {
-            asked: self.receipt.id(),
+        let none = || WorkFault::NoWorkTree {
+            id: self.receipt.id(),
         };
         let invocation = self.invocation.as_ref().ok_or_else(none)?;
         Ok(&invocation.base_dir)
@@ -66,8 +70,9 @@ pub struct ListedItem {
 /// [`WorkFault::NoReceipt`], [`WorkFault::AmbiguousReceipt`], [`WorkFault::Receipt`] for a file that is no receipt
 pub fn find(service: &Service, asked: &str) -> Result<FoundReceipt, ServiceError> {
     match file_of(service, asked) {
+        Some(path) if !path.is_file() => Err(none(asked).into()),
         Some(path) => find_by(service, asked, Sought::Id(&receipt_in(&path)?.id())),
-        None => find_by(service, asked, Sought::Name(name_of(asked))),
+        None => find_by(service, asked, Sought::Name(asked)),
     }
 }
 
@@ -78,7 +83,7 @@ pub fn find(service: &Service, asked: &str) -> Result<FoundReceipt, ServiceError
 pub(super) fn find_published(service: &Service, asked: &str) -> Result<FoundReceipt, ServiceError> {
     match file_of(service, asked) {
         Some(_) => find(service, asked),
-        None => find_by(service, asked, Sought::Published(name_of(asked))),
+        None => find_by(service, asked, Sought::Published(asked)),
     }
 }
 
@@ -92,6 +97,9 @@ pub(super) fn find_of_file(
     given: Option<&Receipt>,
 ) -> Result<FoundReceipt, ServiceError> {
     let folder = || find_by(service, asked, Sought::Id(folder_name(asked)));
+    if !file_of(service, asked).is_some_and(|path| path.is_file()) {
+        return Err(none(asked).into());
+    }
     let Some(given) = given else {
         return folder();
     };
@@ -113,42 +121,50 @@ enum Sought<'s> {
     Published(&'s str),
 }
 
+fn none(asked: &str) -> WorkFault {
+    WorkFault::NoReceipt {
+        asked: brief(asked, MOST_ASKED),
+    }
+}
+
 fn find_by(
     service: &Service,
     asked: &str,
     sought: Sought<'_>,
 ) -> Result<FoundReceipt, ServiceError> {
-    let none = || WorkFault::NoReceipt {
-        asked: asked.chars().take(80).collect(),
-    };
-    let mut reader = service.reader()?.ok_or_else(none)?;
+    let mut reader = service.reader()?.ok_or_else(|| none(asked))?;
     let found = match sought {
-        Sought::Attempt(work_id) => reader.receipt(work_id)?.map(|it| (work_id.clone(), it)),
+        Sought::Attempt(work_id) => reader.receipt(work_id)?,
         Sought::Id(id) => newest(&mut reader, |receipt| receipt.id() == id)?,
         Sought::Name(name) => named(&mut reader, name, false)?,
         Sought::Published(name) => named(&mut reader, name, true)?,
     };
-    let (work_id, receipt) = found.ok_or_else(none)?;
+    let receipt = found.ok_or_else(|| none(asked))?;
     Ok(FoundReceipt {
-        invocation: reader.invocation(&work_id)?,
-        work: reader.work(&work_id)?,
+        invocation: reader.invocation(&receipt.work_id)?,
+        work: reader.work(&receipt.work_id)?,
         receipt,
     })
+}
+
+/// All receipts, the last one first. No row decides their order: each states how many there were.
+fn ordered(reader: &mut StoreReader) -> Result<Vec<Receipt>, ServiceError> {
+    let mut receipts = Vec::new();
+    for work_id in item_rows(reader)? {
+        receipts.extend(reader.receipt(&work_id)?);
+    }
+    // Those of another store may have the same number. The sort is stable.
+    receipts.sort_by_key(|receipt| Reverse(receipt.count));
+    Ok(receipts)
 }
 
 /// The newest receipt for which that holds.
 fn newest(
     reader: &mut StoreReader,
     holds: impl Fn(&Receipt) -> bool,
-) -> Result<Option<(RunId, Receipt)>, ServiceError> {
-    for work_id in item_rows(reader)? {
-        if let Some(receipt) = reader.receipt(&work_id)?
-            && holds(&receipt)
-        {
-            return Ok(Some((work_id, receipt)));
-        }
-    }
-    Ok(None)
+) -> Result<Option<Receipt>, ServiceError> {
+    let mut receipts = ordered(reader)?.into_iter();
+    Ok(receipts.find(|receipt| holds(receipt)))
 }
 
 /// The receipt that a person names: a whole id comes first, then the id of an item, then the beginning of an id.
@@ -156,21 +172,17 @@ fn named(
     reader: &mut StoreReader,
     name: &str,
     wants_published: bool,
-) -> Result<Option<(RunId, Receipt)>, ServiceError> {
+) -> Result<Option<Receipt>, ServiceError> {
     if name.trim().is_empty() {
         return Ok(None);
     }
     let (mut published, mut of_item, mut last, mut by_prefix) = (None, None, None, Vec::new());
-    for work_id in item_rows(reader)? {
-        let Some(receipt) = reader.receipt(&work_id)? else {
-            continue;
-        };
-        let (id, is_of_item) = (receipt.id(), receipt.item.id == name);
-        let found = (work_id, receipt);
+    for found in ordered(reader)? {
+        let (id, is_of_item) = (found.id(), found.item.id == name);
         if id == name {
             return Ok(Some(found));
         }
-        if is_of_item && found.1.published.is_some() {
+        if is_of_item && found.published.is_some() {
             published.get_or_insert_with(|| found.clone());
         }
         if is_of_item {
@@ -192,18 +204,17 @@ fn named(
     Ok(by_prefix.pop().or(last.filter(|_| name == LAST)))
 }
 
-/// The file that was asked for: a path, or a name with the ending of one. A folder stands for the receipt in it.
+/// The file that a text names: a text with a `/` is a path, and so is the name of a JSON file in the folder of the command.
 pub(super) fn file_of(service: &Service, asked: &str) -> Option<PathBuf> {
-    if !asked.contains('/') && !asked.ends_with(JSON) {
-        return None;
-    }
     let path = service.cwd.join(asked);
-    let path = if path.is_dir() {
-        path.join(RECEIPT)
-    } else {
-        path
-    };
-    path.is_file().then_some(path)
+    if asked.contains('/') {
+        return Some(if path.is_dir() {
+            path.join(RECEIPT)
+        } else {
+            path
+        });
+    }
+    (asked.ends_with(JSON) && path.is_file()).then_some(path)
 }
 
 /// The receipt in a file.
@@ -273,7 +284,7 @@ pub fn find_item(service: &Service, asked: &str) -> Result<(String, WorkSource),
 }
 
 /// The newest unfinished attempt at the item of that id.
-fn unfinished(service: &Service, item: &str) -> Result<Option<RunId>, ServiceError> {
+pub(super) fn unfinished(service: &Service, item: &str) -> Result<Option<RunId>, ServiceError> {
     let Some(mut reader) = service.reader()? else {
         return Ok(None);
     };

@@ -34,7 +34,7 @@ use monolith_core::session::Control;
 use monolith_core::work::{Capsule, Manifest, Receipt, WorkPath, first_difference};
 use monolith_host::driver::{Recording, blocking, random_run_id, reissue};
 use monolith_host::store::{Durability, private_folder};
-use monolith_host::work_tree::WorkTree;
+use monolith_host::work_tree::{WorkTree, WorkTreeError};
 
 /// The name of the publication that restores the tree.
 const RESTORE: &str = "replay";
@@ -64,6 +64,9 @@ pub struct WorkReplay {
 /// The run of the agent in a live replay.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveRun {
+    /// The hash of the contract, if the agent's file has changed since the item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_contract: Option<Digest>,
     /// The outcome and code of a run without success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -170,15 +173,26 @@ pub async fn replay(
         Box::pin(called_again(service, place, cancel, progress)).await?
     };
     let (scanned, of) = (receipt.clone(), Arc::clone(&tree));
+    // A run that was stopped is reported with what it left.
+    let has_failed = again.live.as_ref().is_some_and(|it| it.failure.is_some());
     let signals = Signals {
-        stop: cancel.clone(),
+        stop: if has_failed {
+            CancellationToken::new()
+        } else {
+            cancel.clone()
+        },
         ..Signals::default()
     };
     let watch = signals.watch();
     let after = blocking(move || {
         // The rules that counted before the item decide what it left.
         let scan = of.scan_by(scanned.before, terms_of(&scanned.item), &watch);
-        let scan = scan.map_err(WorkFault::from)?;
+        let scan = scan.map_err(|fault| match fault {
+            WorkTreeError::Stopped => {
+                ServiceError::from(WorkFault::Interrupted { id: scanned.id() })
+            }
+            fault => WorkFault::from(fault).into(),
+        })?;
         let scan = scan.ok_or_else(|| none_kept(&scanned))?;
         Ok::<_, ServiceError>(scan.manifest)
     });
@@ -257,6 +271,7 @@ async fn run_again(
     cancel: &CancellationToken,
 ) -> Result<Again, ServiceError> {
     let (mut file, _) = file_in(service, run_id, workspace)?;
+    let contract_hash = file.digest_of(&file.text()?)?;
     let mut spec = file.read(service)?;
     spec.task = Some(task_of(&receipt.item, reconciled, &spec));
     let spec = file.with_abilities(service, spec)?;
@@ -288,6 +303,7 @@ async fn run_again(
         calls: ended.view.requested_tools(),
         changed_result: None,
         live: Some(LiveRun {
+            changed_contract: Some(contract_hash).filter(|it| *it != receipt.contract_hash),
             failure: ended.result.error,
             run_id: ended.result.run_id,
         }),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::receipt_files::keep_all;
-use super::receipts::{FoundReceipt, find_published};
+use super::receipts::{FoundReceipt, find_published, unfinished};
 use super::run::lock;
 use super::settle::settle;
 use crate::error::ServiceError;
@@ -47,6 +47,7 @@ impl ThawReport {
 /// # Errors
 /// There is no such receipt, its item published nothing, or the work tree cannot be changed.
 pub fn thaw(service: &Service, asked: &str) -> Result<ThawReport, ServiceError> {
+    settle_left(service, asked)?;
     let found = find_published(service, asked)?;
     let FoundReceipt { receipt, .. } = &found;
     let published = receipt.capsule.as_ref();
@@ -72,4 +73,24 @@ pub fn thaw(service: &Service, asked: &str) -> Result<ThawReport, ServiceError> 
         restored: thawed.restored,
         work_tree: root.to_owned(),
     })
+}
+
+/// Ends an unfinished item of that id as published, if its process was killed after that: then its receipt is the newest.
+fn settle_left(service: &Service, asked: &str) -> Result<(), ServiceError> {
+    // An attempt that does not read has no receipt.
+    let Ok(Some(work_id)) = unfinished(service, asked) else {
+        return Ok(());
+    };
+    let store = service.open_store(Durability::Full)?;
+    let mut reader = store.reader()?;
+    let Some(begun) = reader.invocation(&work_id)? else {
+        return Ok(());
+    };
+    // An item that another process drives, or whose tree is gone, has no receipt yet: an earlier one counts.
+    if let Ok((tree, _)) = lock(service, &store, &begun.base_dir)
+        && !settle(&store, &tree)?.is_empty()
+    {
+        keep_all(service, &mut reader, &tree)?;
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use crate::context::app::App;
 use crate::context::runtime::runtime;
 use crate::context::signals::Signals;
 use crate::ui::screen::{Screen, Style};
+use monolith_core::message::Digest;
 use monolith_service::error::ServiceError;
 use monolith_service::exit::Exit;
 use monolith_service::text::escape::line;
@@ -83,14 +84,21 @@ pub(crate) fn work(app: &App, command: WorkCommand) -> Result<Exit, ServiceError
                 let text = format!("note: a call returned something else: {}", line(changed));
                 app.screen.remark(&text);
             }
+            if let Some(live) = &report.live {
+                if let Some(hash) = live.changed_contract {
+                    app.screen.remark(&contract_note(hash));
+                }
+                if !args.json {
+                    app.screen.remark(&live_note(live));
+                }
+            }
             if let Some(path) = &report.first_difference {
                 let text = format!("the first path that differs: {}", line(&path.to_string()));
                 app.screen.remark(&text);
             }
             if args.json {
                 app.screen.out_json(&report)?;
-            } else if let Some(live) = &report.live {
-                app.screen.remark(&live_note(live));
+            } else if report.live.is_some() {
                 app.screen
                     .out(&format!("recorded  {}\n", report.expected))?;
                 app.screen.out(&format!("live      {}\n", report.actual))?;
@@ -100,6 +108,13 @@ pub(crate) fn work(app: &App, command: WorkCommand) -> Result<Exit, ServiceError
             Ok(report.exit())
         }
     }
+}
+
+/// Returns the note about a contract that is not the one of the item.
+fn contract_note(hash: Digest) -> String {
+    format!(
+        "note: the file of the agent has changed since the item; the run has its present contract, {hash}"
+    )
 }
 
 /// Returns the note about the run of a live replay.
