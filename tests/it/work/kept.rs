@@ -1,8 +1,10 @@
 //! What monolith keeps of items: contents as long as something needs them, the output of tests, and nothing of a deleted item.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{fixture, writes};
@@ -191,4 +193,73 @@ fn a_live_replay_runs_the_agent_again_and_need_not_match() {
     assert_eq!(fixture.state(), state);
     // The recorded calls still give the recorded tree.
     fixture.ok(&["work", "replay", "w"]);
+}
+
+#[test]
+fn a_live_replay_says_that_the_file_of_the_agent_has_changed() {
+    let fixture = fixture();
+    fixture.item_agent("agent-1", &[writes("README.md", "changed\n")]);
+    fixture.succeeds("w", "agent-1", json!({}));
+    let live = ["work", "replay", "w", "--live"];
+    let note = "the file of the agent has changed since the item";
+    let same = fixture.ends(&live, 0).err;
+    assert!(!same.contains(note), "{same}");
+    let (_, report) = fixture.json(&live);
+    assert!(report["live"]["changed_contract"].is_null(), "{report}");
+    let text = fixture.read("agent-1.yaml");
+    fixture.write("agent-1.yaml", &format!("{text}max_turns: 5\n"));
+    let other = fixture.ends(&live, 0).err;
+    assert!(other.contains(note), "{other}");
+    let (_, report) = fixture.json(&live);
+    let hash = blake3::hash(fixture.read("agent-1.yaml").as_bytes()).to_string();
+    assert_eq!(report["live"]["changed_contract"], hash, "{report}");
+}
+
+#[test]
+fn a_live_replay_that_is_interrupted_says_so() {
+    let fixture = fixture();
+    fixture.item_agent("agent-1", &[writes("README.md", "changed\n")]);
+    fixture.succeeds("w", "agent-1", json!({}));
+    fixture.write("agent-1.jsonl", "{\"fault\":\"hang\"}");
+    let runs = || fixture.json(&["list"]).1["runs"].as_array().map(Vec::len);
+    let before = runs();
+    let mut command = fixture.command(&["work", "replay", "w", "--live"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let process = command.spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while runs() == before {
+        assert!(Instant::now() < until, "the run does not begin");
+    }
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    let ended = process.wait_with_output().unwrap();
+    let said = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("did not succeed: "), "{said}");
+    assert!(!said.contains("use the work tree"), "{said}");
+}
+
+#[test]
+fn a_conflict_that_an_unfinished_item_merges_is_kept() {
+    let fixture = fixture();
+    fixture.item_agent("agent-1", &[writes("README.md", "first\n")]);
+    fixture.item_agent("agent-2", &[writes("README.md", "second\n")]);
+    fixture.agent_with("agent-3", ASKS, &[writes("README.md", "both\n")]);
+    let merges = json!({"dependencies": ["a", "b"], "reconciles": true});
+    fixture.items(&[
+        ("a", "agent-1", json!({})),
+        ("b", "agent-2", json!({})),
+        ("merge", "agent-3", merges),
+    ]);
+    let (code, results) = fixture.item_results(&[]);
+    assert_eq!((code, results.len()), (8, 2), "{results:?}");
+    let receipt = results[1]["receipt_id"].as_str().unwrap();
+    let whole: Value = serde_json::from_str(&fixture.ok(&["work", "receipt", receipt])).unwrap();
+    let work_id = whole["work_id"].as_str().unwrap();
+    let left = fixture.ends(&["delete", work_id, "--yes"], 4).err;
+    assert!(left.contains("`merge` reconciles it"), "{left}");
+    let pruned = fixture.ends(&["prune", "--older-than", "0s", "--yes"], 0);
+    let kept = format!("kept {work_id}: cannot delete run {work_id}: the unfinished item `merge`");
+    assert!(pruned.err.contains(&kept), "{}", pruned.err);
+    fixture.ok(&["work", "verify", receipt]);
+    fixture.ok(&["delete", work_id, "--yes", "--force"]);
 }

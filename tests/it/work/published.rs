@@ -62,7 +62,12 @@ impl Fixture {
         let [tree] = trees.as_slice() else {
             panic!("{trees:?}");
         };
-        fs::write(tree.join(format!("{work_id}.done")), "").unwrap();
+        let journal = json!({
+            "format": 1, "id": work_id, "is_inside": false, "key": "0", "modes": [],
+            "purpose": "publish", "steps": [],
+        });
+        let done = tree.join(format!("{work_id}.done"));
+        fs::write(done, journal.to_string()).unwrap();
     }
 }
 
@@ -126,4 +131,41 @@ fn a_call_that_nobody_saw_end_is_made_again_on_a_fresh_tree() {
     let said = fixture.ok(&["work", "replay", "a"]);
     assert_eq!(Some(said.trim_end()), a["after"].as_str());
     fixture.has_no_scratch();
+}
+
+#[test]
+fn an_item_whose_change_is_published_is_not_deleted_before_it_has_its_receipt() {
+    let fixture = two_items();
+    let work_id = fixture.killed_before_publishing();
+    let waits = fixture.row("a")["work_id"].as_str().unwrap().to_owned();
+    let left = fixture.ends(&["delete", &waits, "--yes"], 4).err;
+    assert!(left.contains("monolith work run "), "{left}");
+    assert!(!left.contains("monolith resume"), "{left}");
+    fixture.publish_b(&work_id);
+    let state = fixture.state();
+    for force in [&[][..], &["--force"]] {
+        let args = [&["delete", work_id.as_str(), "--yes"][..], force].concat();
+        let left = fixture.ends(&args, 4).err;
+        assert!(left.contains("it has no receipt yet"), "{left}");
+        assert!(left.contains("monolith work run "), "{left}");
+    }
+    assert_eq!(fixture.state(), state);
+    assert_eq!(fixture.row("b")["state"], "publishing");
+    fixture.items(&[("other", "agent-1", json!({"dependencies": ["nowhere"]}))]);
+    fixture.ends(&RUN, 4);
+    assert_eq!(fixture.row("b")["state"], "success");
+    fixture.ok(&["delete", &work_id, "--yes"]);
+    fixture.ok(&["delete", &waits, "--yes", "--force"]);
+    assert_eq!(fixture.ok(&["work", "list"]), "no work items\n");
+}
+
+#[test]
+fn a_thaw_of_a_published_item_ends_it_first() {
+    let fixture = two_items();
+    let work_id = fixture.killed_before_publishing();
+    fixture.publish_b(&work_id);
+    let thawed = fixture.json(&["work", "thaw", "b"]).1;
+    assert_eq!(thawed["restored"], json!([".gitignore", "x.log"]));
+    assert_eq!(fixture.read("tree/x.log"), "old\n");
+    assert_eq!(fixture.row("b")["receipt_id"], thawed["receipt_id"]);
 }

@@ -99,6 +99,16 @@ fn a_receipt_is_found_by_its_beginning_its_file_and_its_item() {
     }
     let none = fixture.ends(&["work", "receipt", "nope"], 4).err;
     assert!(none.contains("monolith work list"), "{none}");
+    // A path is the file there, and no name.
+    for command in ["verify", "thaw"] {
+        for missing in ["./w", "no/w/RECEIPT.json", "no/last/RECEIPT.json"] {
+            fixture.ends(&["work", command, missing], 4);
+        }
+    }
+    assert_eq!(fixture.read("tree/new.txt"), "new\n");
+    let long = "n".repeat(90);
+    let none = fixture.ends(&["work", "receipt", &long], 4).err;
+    assert!(none.contains("n…`"), "{none}");
 }
 
 #[test]
@@ -194,6 +204,41 @@ fn each_changed_or_missing_file_of_a_receipt_is_found_and_a_missing_one_is_writt
         assert!(fixture.path(&name).exists(), "{file} is not written again");
         fixture.ok(&["work", "verify", &receipt]);
     }
+}
+
+#[test]
+fn the_newest_receipt_is_the_one_that_was_counted_last_whatever_a_row_says() {
+    let (fixture, first) = done();
+    fixture.item_agent("agent-1", &[writes("new.txt", "newer\n")]);
+    let (code, results) = fixture.item_results(&["--again"]);
+    assert_eq!(code, 0, "{results:?}");
+    let second = results[0]["receipt_id"].as_str().unwrap();
+    let whole = |asked: &str| fixture.ok(&["work", "receipt", asked]);
+    let first: serde_json::Value = serde_json::from_str(&whole(&first)).unwrap();
+    let store = rusqlite::Connection::open(fixture.path("home/runs.db")).unwrap();
+    let late = "UPDATE runs SET created_unix_ms = 9999999999999 WHERE run_id = ?1";
+    let changed = store.execute(late, [first["work_id"].as_str().unwrap()]);
+    assert_eq!(changed, Ok(1));
+    drop(store);
+    for asked in ["w", "last"] {
+        assert_eq!(whole(asked), whole(second), "{asked}");
+    }
+    let thawed = fixture.json(&["work", "thaw", "w"]).1;
+    assert_eq!(thawed["receipt_id"], json!(second));
+}
+
+#[test]
+fn an_imported_receipt_is_not_thawed_because_its_work_tree_is_not_known() {
+    let (fixture, receipt) = done();
+    let whole: serde_json::Value =
+        serde_json::from_str(&fixture.ok(&["work", "receipt", &receipt])).unwrap();
+    let name = whole["work_id"].as_str().unwrap();
+    fixture.ok(&["export", name, "-o", "item.jsonl"]);
+    fixture.ok(&["import", "item.jsonl", "--store", "other.db"]);
+    let left = fixture
+        .ends(&["work", "thaw", &receipt, "--store", "other.db"], 4)
+        .err;
+    assert!(left.contains("its work tree is not known here"), "{left}");
 }
 
 #[test]
