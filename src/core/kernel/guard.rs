@@ -8,6 +8,10 @@ macro_rules! guards {
         /// A condition that something dangerous depends on.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[cfg_attr(
+            not(debug_assertions),
+            expect(unreachable_pub, reason = "a release build does not export it")
+        )]
         pub enum Guard { $($name),+ }
 
         #[cfg(debug_assertions)]
