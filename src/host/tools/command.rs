@@ -1,6 +1,6 @@
 //! A command that a host runs in a sandbox for itself, such as the tests of a work item. Keeps the end of its output alone. Is no tool.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -34,6 +34,32 @@ pub struct CommandEnd {
     pub output_digest: Digest,
 }
 
+/// Returns the variables of a command: those of its shell, and the separate folder for temporary files that a sandbox has.
+pub(in crate::tools) fn variables_of(shell: &ShellSpec) -> BTreeMap<String, String> {
+    let mut env = shell.env.clone();
+    if shell.profile.confined != Confined::Never {
+        env.extend(TEMPORARY.map(|name| (name.to_owned(), "/tmp".to_owned())));
+    }
+    env
+}
+
+/// Returns the program that runs a command of a shell.
+pub(in crate::tools) fn program_of<'a>(
+    shell: &'a ShellSpec,
+    args: &'a [String],
+    env: &'a BTreeMap<String, String>,
+) -> Program<'a> {
+    Program {
+        args,
+        command: SHELL,
+        env,
+        folder: Path::new("/"),
+        sandbox: Some(&shell.profile),
+        supervisor: shell.program.as_deref(),
+        workspace: &shell.profile.workspace,
+    }
+}
+
 /// Runs a command with `/bin/sh` to its end, or until `cancel` kills it with everything that it has started. It has no input, and both of its
 /// outputs are one.
 ///
@@ -44,22 +70,8 @@ pub(crate) async fn run_command(
     command: String,
     cancel: &CancellationToken,
 ) -> Result<CommandEnd, String> {
-    let profile = &shell.profile;
-    let args = ["-c".to_owned(), command];
-    let mut env = shell.env.clone();
-    if profile.confined != Confined::Never {
-        env.extend(TEMPORARY.map(|name| (name.to_owned(), "/tmp".to_owned())));
-    }
-    let program = Program {
-        args: &args,
-        command: SHELL,
-        env: &env,
-        folder: Path::new("/"),
-        sandbox: Some(profile),
-        supervisor: shell.program.as_deref(),
-        workspace: &profile.workspace,
-    };
-    let started = Process::start(&program);
+    let (args, env) = (["-c".to_owned(), command], variables_of(shell));
+    let started = Process::start(&program_of(shell, &args, &env));
     let (mut process, streams) = started.map_err(|fault| format!("failed to {fault}"))?;
     drop(streams.stdin);
     let (mut output, mut own) = (Output::default(), Output::default());

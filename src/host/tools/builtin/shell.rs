@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +15,12 @@ use super::git_guard::GitGuard;
 use super::guarded_command::GuardedCommand;
 use super::watched::Watched;
 use super::workspace::{Refusal, Workspace};
+use crate::tools::command::{program_of, variables_of};
 use crate::tools::envelope::ToolResponse;
-use crate::tools::process::{Process, Program};
-use crate::tools::sandbox::{Confined, SandboxProfile};
+use crate::tools::process::Process;
 use crate::tools::{CallTerms, ShellSpec};
 use monolith_core::message::{Scrubber, amount, char_prefix};
 
-const SHELL: &str = "/bin/sh";
 /// Bytes of the beginning of an output that are kept, and as many of its end.
 const KEPT_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes at the front of an end that was cut there which are not shown: they may be the rest of a secret, which no one could recognise any more.
@@ -33,8 +31,6 @@ const WORDS_BYTES: usize = 160;
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 /// The exit code of the sandbox's own process where it has started nothing.
 const NOT_STARTED: i32 = 125;
-/// Variables for temporary folders; the sandbox has a separate one.
-const TEMPORARY: [&str; 3] = ["TEMP", "TMP", "TMPDIR"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,21 +72,8 @@ pub(super) async fn perform(
     let Some(shell) = shell else {
         return Err(not_run("this host has no shell".to_owned()));
     };
-    let profile: &SandboxProfile = &shell.profile;
-    let args = ["-c".to_owned(), request.command];
-    let mut env = shell.env.clone();
-    if profile.confined != Confined::Never {
-        env.extend(TEMPORARY.map(|name| (name.to_owned(), "/tmp".to_owned())));
-    }
-    let program = Program {
-        args: &args,
-        command: SHELL,
-        env: &env,
-        folder: Path::new("/"),
-        sandbox: Some(profile),
-        supervisor: shell.program.as_deref(),
-        workspace: &profile.workspace,
-    };
+    let (args, env) = (["-c".to_owned(), request.command], variables_of(shell));
+    let program = program_of(shell, &args, &env);
     let mut guarded = GuardedCommand::begin(git, workspace).await?;
     let watched = match log.files() {
         Some(files) => Some(Watched::begin(files, workspace).await?),
