@@ -129,6 +129,12 @@ macro_rules! words {
 words! {
     /// The caching of prompts. The second is one of the words for off, too.
     Caching: "full" "none";
+    /// The complexity of a work item.
+    ComplexityWord: "low" "medium" "high";
+    /// The answer of a work item to a conflict.
+    OnConflictWord: "fail" "serialize";
+    /// The answer to a failed call.
+    ToolErrorsWord: "fail" "allow";
     /// A level of reasoning.
     Level: "minimal" "low" "medium" "high";
     /// A tool inside monolith.

@@ -8,9 +8,9 @@ use super::declare::form;
 use super::error::{Findings, Origin, SpecErrors};
 use super::form::{DefaultText, Form, NEEDED, Read, Row, Schemas};
 use super::parse::Whole;
-use super::reader::choose;
 use super::reporter::{Reporter, suggest};
 use super::tree::{self, Kind, Node};
+use super::words::{ComplexityWord, OnConflictWord, ToolErrorsWord};
 use crate::contract::{AgentId, SandboxSpec};
 use crate::message::{MAX_EXACT, without_bom};
 
@@ -203,35 +203,6 @@ impl Read for TreePath {
         let name = format!(r"(?!(\.{{1,2}}|{no_tree_has})(/|$))[^/\x00]+");
         json!({"type": "string", "pattern": format!(r"^/?(\./)?{name}(/{name})*$")})
     }
-}
-
-/// Declares closed lists of words, which stay text.
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident: $($word:literal)+;)+) => {
-        $($(#[$doc])*
-        pub(in crate::contract) struct $name;
-
-        impl Read for $name {
-            type Output = String;
-
-            fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self::Output> {
-                choose(node, reporter, &[$(($word, $word)),+]).map(str::to_owned)
-            }
-
-            fn schema(_: &mut Schemas) -> Value {
-                json!({"enum": [$($word),+]})
-            }
-        })+
-    };
-}
-
-words! {
-    /// The complexity of an item.
-    ComplexityWord: "low" "medium" "high";
-    /// The answer to a conflict.
-    OnConflictWord: "fail" "serialize";
-    /// The answer to a failed call.
-    ToolErrorsWord: "fail" "allow";
 }
 
 /// The `sandbox` of a contract file, kept as it is written.
