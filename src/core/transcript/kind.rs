@@ -10,12 +10,12 @@ use crate::contract::{WORK_FORMAT, WORKFLOW_FORMAT};
 /// The machine that a transcript is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TranscriptKind {
-    /// That of a run.
+    /// The machine of a run.
     #[default]
     Run,
-    /// That of a workflow.
+    /// The machine of a workflow.
     Workflow,
-    /// That of a work item.
+    /// The machine of a work item.
     Work,
 }
 

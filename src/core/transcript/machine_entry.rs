@@ -65,7 +65,7 @@ pub struct MachineBinding {
     pub kind: TranscriptKind,
     /// The name.
     pub run_id: String,
-    /// When it began.
+    /// The time of its beginning.
     pub started_unix_ms: u64,
 }
 
@@ -236,7 +236,7 @@ pub(super) fn read_texts(
 }
 
 impl MachineBinding {
-    /// What the event of entry 0 states; none for another event.
+    /// Reads the event of entry 0; none for another event.
     fn read(event: &str) -> Option<Self> {
         #[derive(Deserialize)]
         struct WorkflowStart {

@@ -45,7 +45,7 @@ pub struct Work {
     /// Dependencies that have not succeeded yet; for an item that reconciles, that have not ended.
     blocked_by: BTreeSet<String>,
     capsule: Option<Capsule>,
-    /// When agent and tests must have ended.
+    /// The deadline of agent and tests.
     deadline_ms: Option<u64>,
     end: Option<WorkEnd>,
     entries: u64,
@@ -167,7 +167,7 @@ impl Work {
         self.under_way.as_ref()
     }
 
-    /// When [`WorkEventKind::TimerFired`] is due, on the clock of the events; none if no deadline runs.
+    /// The time at which [`WorkEventKind::TimerFired`] is due, on the clock of the events; none if no deadline runs.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         let runs = matches!(self.state, WorkState::Running | WorkState::Testing);

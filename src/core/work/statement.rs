@@ -13,7 +13,7 @@ use crate::transcript::{Envelope, EnvelopeError, PublicKey, SecretKey};
 
 /// The payload type of a statement's envelope.
 pub const STATEMENT_PAYLOAD: &str = "application/vnd.in-toto+json";
-/// The type of our own predicate: the receipt.
+/// The predicate type of a receipt.
 pub const RECEIPT_PREDICATE: &str = "urn:monolith:work-receipt:1";
 /// The type of SLSA's predicate.
 pub const PROVENANCE_PREDICATE: &str = "https://slsa.dev/provenance/v1";

@@ -15,7 +15,7 @@ pub(super) enum Fact {
     Run { is_sound: bool },
     /// The run ended at its deadline.
     RunLate,
-    /// What a call of the run did is not known: the attempt is over, and another one may begin.
+    /// The effect of a call is not known: the attempt is over, and another one may begin.
     RunInterrupted,
     /// The changes are within every limit, and every output is there, or not.
     Changes { are_sound: bool },
@@ -61,7 +61,7 @@ enum Mark {
 /// The state of the rules.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
-    /// When agent and tests must have ended.
+    /// The deadline of agent and tests.
     due_ms: Option<u64>,
     entries: u64,
     is_ended: bool,

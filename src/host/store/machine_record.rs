@@ -77,7 +77,7 @@ impl<'s> MachineRecord<'s> {
         &self.run_id
     }
 
-    /// Where its entries go.
+    /// The store of its entries.
     pub(super) const fn store(&self) -> &'s Store {
         self.store
     }

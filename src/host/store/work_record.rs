@@ -34,7 +34,7 @@ impl<'s> WorkRecord<'s> {
     /// Continues a stored item, and returns its machine where the entries end.
     ///
     /// # Errors
-    /// Those of [`Store::claim_run`] and [`StoreReader::work`].
+    /// The errors of [`Store::claim_run`] and [`StoreReader::work`].
     pub async fn resume(store: &'s Store, work_id: &RunId) -> Result<(Self, Work), StoreError> {
         // Nobody else appends between the claim and the reading.
         let handle = store.claim_run(work_id).await?;
@@ -66,7 +66,7 @@ impl<'s> WorkRecord<'s> {
     /// Appends an entry that is no seal. When this returns, it is durable.
     ///
     /// # Errors
-    /// Those of [`Store::append`], [`StoreError::RunExists`] for the first entry of an item whose name is
+    /// The errors of [`Store::append`], [`StoreError::RunExists`] for the first entry of an item whose name is
     /// taken, and [`StoreError::NoReceipt`] for a seal.
     pub async fn append(&mut self, draft: &WorkDraft) -> Result<(), StoreError> {
         if draft.action.kind == WorkEntryKind::Seal {
@@ -86,7 +86,7 @@ impl<'s> WorkRecord<'s> {
     /// log are durable together.
     ///
     /// # Errors
-    /// Those of [`Store::append`], and [`StoreError::NoReceipt`] if the facts do not make a receipt of the
+    /// The errors of [`Store::append`], and [`StoreError::NoReceipt`] if the facts do not make a receipt of the
     /// item.
     pub async fn seal(
         &mut self,

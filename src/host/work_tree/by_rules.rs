@@ -22,7 +22,7 @@ impl WorkTree {
     /// Scans the tree with the ignore rules of a kept one, and with every path that is part of that one; `None` if it is not kept.
     ///
     /// # Errors
-    /// Those of [`Self::scan`].
+    /// The errors of [`Self::scan`].
     pub fn scan_by(
         &self,
         kept: Digest,
@@ -45,7 +45,7 @@ impl WorkTree {
     /// The hash that a scanned tree has with the ignore rules of a kept one; `None` if that is not kept.
     ///
     /// # Errors
-    /// Those of [`Self::scan`].
+    /// The errors of [`Self::scan`].
     pub fn hash_by(
         &self,
         kept: Digest,
@@ -67,7 +67,7 @@ impl WorkTree {
     /// True if every changed path is as the changes left it, whatever the ignore rules are now.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn has(&self, changes: &[PathChange]) -> Result<bool, WorkTreeError> {
         for change in changes {
             let now = match read_node(self.root(), &change.path) {

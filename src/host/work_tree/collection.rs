@@ -35,7 +35,7 @@ impl WorkTree {
     /// state folder. `needed` is asked while none does.
     ///
     /// # Errors
-    /// What the system or `needed` says, and a needed tree that is damaged. Contents that are needed stay in any case.
+    /// An error of the system or of `needed`, or a needed tree that is damaged. Contents that are needed stay in any case.
     pub fn collect(&self, needed: impl FnOnce() -> io::Result<Needed>) -> io::Result<Collected> {
         let collected = self.in_use.alone(|| {
             let needed = needed()?;

@@ -14,7 +14,7 @@ use super::state::TREES;
 /// True if a publication of that id has begun in some work tree, and its end has not been noted. Takes no lock.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn has_journal(state: &Path, id: &str) -> io::Result<bool> {
     let done = done_name(id);
     for tree in entries(&state.join(TREES))? {
@@ -62,7 +62,7 @@ impl WorkTree {
     /// Takes note that the caller knows the end of a publication.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn acknowledge(&self, id: &str) -> Result<(), WorkTreeError> {
         let journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let forgotten = journal.forget(id, self.ops());

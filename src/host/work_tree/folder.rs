@@ -68,7 +68,7 @@ pub(super) fn parent_of(root: impl AsFd, path: &WorkPath) -> rustix::io::Result<
 pub(super) fn look(root: impl AsFd, path: &WorkPath) -> rustix::io::Result<Option<Found>> {
     match parent_of(root, path) {
         Ok((folder, name)) => Found::at(folder.as_fd(), name),
-        // A link or a file is in the place of a folder.
+        // A link or a file has replaced a folder.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(fault) => Err(fault),
     }

@@ -10,7 +10,7 @@ use super::blobs::Blobs;
 /// Reads a kept content of at most `most` bytes; `None` if it is not there, longer or damaged.
 ///
 /// # Errors
-/// What the system says.
+/// An error of the system.
 pub fn kept_content(state: &Path, digest: Digest, most: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = Blobs::new(state).open(digest)? else {
         return Ok(None);

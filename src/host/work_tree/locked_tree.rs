@@ -247,7 +247,7 @@ impl WorkTree {
     /// Opens a kept content; `None` if it is not there.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn content(&self, digest: Digest) -> io::Result<Option<File>> {
         self.blobs.open(digest)
     }
@@ -255,7 +255,7 @@ impl WorkTree {
     /// Reads a kept tree; `None` if it is not there.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn manifest(&self, hash: Digest) -> io::Result<Option<Manifest>> {
         self.blobs.manifest(hash)
     }
@@ -299,7 +299,7 @@ impl WorkTree {
     /// The ids of the scratch trees that exist.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn scratches(&self) -> Result<Vec<String>, WorkTreeError> {
         let names = self.scratch.names()?.into_iter();
         let mut ids: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
@@ -311,7 +311,7 @@ impl WorkTree {
     /// Compares a scratch tree with its beginning, by the ignore rules that counted then.
     ///
     /// # Errors
-    /// Those of [`Self::scan`].
+    /// The errors of [`Self::scan`].
     pub fn compare(
         &self,
         scratch: &Scratch,
@@ -355,7 +355,7 @@ impl WorkTree {
     /// Removes an item's scratch tree and its copy for tests.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub fn remove_scratch(&self, id: &str) -> Result<(), WorkTreeError> {
         judge_id(id)?;
         let record = self.state.scratch(id);
@@ -411,7 +411,7 @@ impl WorkTree {
     /// value.
     ///
     /// # Errors
-    /// Those of [`Self::publish`]. The folder is half filled then.
+    /// The errors of [`Self::publish`]. The folder is half filled then.
     pub fn fill(&self, id: &str, changes: &[PathChange]) -> Result<(), WorkTreeError> {
         judge_id(id)?;
         self.is_temporary.store(true, Ordering::Relaxed);

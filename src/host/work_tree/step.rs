@@ -33,7 +33,7 @@ pub(super) enum Action {
     Leave { old: Found },
     /// An empty folder is removed. The slot holds an empty folder like it, which takes its place again on a roll-back.
     RemoveFolder,
-    /// A file or link takes the place of another one.
+    /// A file or link replaces another one.
     Swap { new: Found, old: Found },
 }
 

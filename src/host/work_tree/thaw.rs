@@ -22,7 +22,7 @@ impl WorkTree {
     /// Takes an item's changes back, path by path, where the tree is still as the item left it.
     ///
     /// # Errors
-    /// Those of [`Self::publish`], except `Conflict`.
+    /// The errors of [`Self::publish`], except `Conflict`.
     pub fn thaw(&self, id: &str, changes: &[PathChange]) -> Result<Thawed, WorkTreeError> {
         let mut thawed = Thawed::default();
         let mut reverse = Vec::new();

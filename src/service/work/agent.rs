@@ -38,7 +38,7 @@ pub(super) struct ItemAgent {
     limits_tools: bool,
     /// The limit of calls that its own file states.
     own_calls: Option<u64>,
-    /// The limit of time of its own file.
+    /// The time limit in the agent's file.
     pub(super) own_timeout_ms: u64,
     /// True if its own file limits its turns.
     states_turns: bool,

@@ -56,7 +56,7 @@ struct Files {
 /// changed files that were not published although git tracks them: a `.gitignore` names them.
 ///
 /// # Errors
-/// What git says.
+/// The error of git.
 pub(super) fn keep_commits(
     tree: &WorkTree,
     receipt: &Receipt,
@@ -79,7 +79,7 @@ pub(super) fn keep_commits(
 /// Removes the reference of a receipt from the repository that a work tree is. Git itself removes the commits later.
 ///
 /// # Errors
-/// What git says.
+/// The error of git.
 pub(super) fn remove_commits(root: &Path, receipt_id: &str, private: &Path) -> Result<(), String> {
     if fs::symlink_metadata(root.join(".git")).is_err() {
         return Ok(());

@@ -49,7 +49,7 @@ impl FoundReceipt {
 /// A row of the list of items.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListedItem {
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// The time of its beginning, in milliseconds since 1970-01-01 UTC.
     pub created_unix_ms: u64,
     /// The item.
     pub item: String,
@@ -79,7 +79,7 @@ pub fn find(service: &Service, asked: &str) -> Result<FoundReceipt, ServiceError
 /// Finds a receipt as [`find`] does, but of several receipts of an item the newest that published something.
 ///
 /// # Errors
-/// Those of [`find`].
+/// The errors of [`find`].
 pub(super) fn find_published(service: &Service, asked: &str) -> Result<FoundReceipt, ServiceError> {
     match file_of(service, asked) {
         Some(_) => find(service, asked),
@@ -90,7 +90,7 @@ pub(super) fn find_published(service: &Service, asked: &str) -> Result<FoundRece
 /// Finds the recorded receipt of a file: by its own id, by its attempt if it was changed, else by the name of its folder.
 ///
 /// # Errors
-/// Those of [`find`].
+/// The errors of [`find`].
 pub(super) fn find_of_file(
     service: &Service,
     asked: &str,
@@ -108,14 +108,14 @@ pub(super) fn find_of_file(
         .or_else(|_| folder())
 }
 
-/// What a receipt is found by.
+/// The property by which a receipt is found.
 #[derive(Clone, Copy, Debug)]
 enum Sought<'s> {
     /// The name of the attempt.
     Attempt(&'s RunId),
     /// The whole id.
     Id(&'s str),
-    /// What a person types.
+    /// The text that a person types.
     Name(&'s str),
     /// The same, for a receipt of something that was published.
     Published(&'s str),
@@ -261,7 +261,7 @@ pub fn test_output(service: &Service, receipt: &Receipt) -> Result<String, Servi
 /// exported file. Returns the text that names it as a source, too.
 ///
 /// # Errors
-/// Those of [`find`].
+/// The errors of [`find`].
 pub fn find_item(service: &Service, asked: &str) -> Result<(String, WorkSource), ServiceError> {
     let (name, none) = match find(service, asked) {
         Ok(found) => {

@@ -66,7 +66,7 @@ pub struct WorkRun {
     common: Arc<Common>,
     /// The attempts that an earlier process left, by the indexes of their items.
     left: BTreeMap<usize, RunId>,
-    /// What was done about the publications that killed processes left, for people.
+    /// The notes for people about publications that killed processes left.
     recovered: Option<String>,
     /// The receipts of items that do not run again, by their ids: a left item reconciles them, or they were published by a killed process.
     settled: BTreeMap<String, Receipt>,
@@ -354,7 +354,7 @@ pub(super) fn lock(
     Ok(WorkTree::lock(places, Arc::new(OpenGate)).map_err(WorkFault::from)?)
 }
 
-/// What was done about a publication that a killed process left, and the items that had none of it in their entries.
+/// Describes the recovery of a publication that a killed process left, and the items that had none of it in their entries.
 fn recovered_note(recovered: Option<&Recovered>, published: &[Receipt]) -> Option<String> {
     let items = published.iter().map(|receipt| {
         let (item, id) = (&receipt.item.id, receipt.id());

@@ -37,7 +37,7 @@ const MOST_OUTPUT: usize = 16 << 10;
 /// Times that a copy is made while something writes the tree.
 const MOST_COPIES: u32 = 3;
 
-/// What a step works on.
+/// The subject of a step.
 #[derive(Clone)]
 pub(super) struct Subject {
     pub(super) agent: Arc<ItemAgent>,

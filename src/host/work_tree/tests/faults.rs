@@ -18,7 +18,7 @@ use crate::work_tree::{Published, Recovered, Thawed, WorkTree, WorkTreeError};
 /// EIO and ENOSPC.
 const ERRORS: [i32; 2] = [5, FULL];
 
-/// What is done to the tree.
+/// The operation on the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     Publish,
@@ -194,7 +194,7 @@ fn stages(tree: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes a tree of tests with what lies beside it.
+/// Removes a tree of tests with its scratch folder and state.
 fn remove(tree: &Path) {
     let folder = tree.parent().expect("a folder");
     for closed in ["closed", "closed-gone", "new-closed"] {
